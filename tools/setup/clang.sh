@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Copyright 2026 The weft Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Makes ready what --config=clang, asan and tsan need. Called by tools/bazel.
+
+cd "$WEFT_ROOT"
+source tools/setup/common.sh
+
+lock
+install_packages "for --config=clang, asan and tsan" clang-16 libclang-rt-16-dev llvm-16

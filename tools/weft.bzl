@@ -1,0 +1,185 @@
+# Copyright 2026 The weft Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+"""The rules of this repository: how weft's targets are built, and what may depend on what.
+
+Every target of weft's C++ code is made by one of these four. They add the flags of our own code (a
+user's is left alone), give headers their "weft/" prefix, and keep the order of the folders.
+"""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+
+# A folder may depend on those before it; "" is the root, //:weft.
+_ORDER = [
+    "core",
+    "timer",
+    "poller",
+    "executor",
+    "sync",
+    "loop",
+    "net",
+    "process",
+    "",
+    "testing",
+    "examples",
+    "bench",
+]
+
+# These know less than their place would allow.
+_ONLY = {
+    "executor": ["core"],
+    "poller": ["core"],
+    "sync": ["core"],
+    "timer": ["core"],
+}
+
+_COPTS = ["-std=c++20", "-Wall", "-Wextra"]
+
+_LINKOPTS = select({
+    "@platforms//os:windows": [],
+    "//conditions:default": ["-pthread"],
+})
+
+def _folder(label):
+    """The folder of a label of ours, or None if it is somebody else's or of this package."""
+    if label.startswith("@weft//"):
+        label = label[len("@weft"):]
+    if not label.startswith("//"):
+        return None
+    return label[2:].split(":")[0].split("/")[0]
+
+def _describe(folder):
+    return folder + "/" if folder else "//:weft"
+
+def _check_order(name, deps, also = []):
+    """Fails if a dependency is on a folder that this one may not know."""
+    package = native.package_name()
+    own = package.split("/")[0]
+    if own not in _ORDER:
+        return
+    if type(deps) == "select":
+        fail("//{}:{}: deps has a select(), whose content cannot be checked against the order of the folders. Use platform_deps = {{condition: [labels]}} instead.".format(package, name))
+    allowed = _ONLY.get(own, _ORDER[:_ORDER.index(own)]) + [own] + also
+    for dep in deps:
+        folder = _folder(dep)
+        if folder != None and folder in _ORDER and folder not in allowed:
+            fail("//{}:{} may not depend on {}: {} may depend only on {}. The order of the folders is {} (tools/weft.bzl).".format(
+                package,
+                name,
+                dep,
+                _describe(own),
+                ", ".join([_describe(f) for f in allowed if f != own]) or "no other folder",
+                " < ".join([_describe(f) for f in _ORDER]),
+            ))
+
+def _deps(name, deps, platform_deps, also = []):
+    """All dependencies, after a look at their order."""
+    _check_order(name, deps, also)
+    if not platform_deps:
+        return deps
+    for extra in platform_deps.values():
+        _check_order(name, extra, also)
+    cases = {"//conditions:default": []}
+    cases.update(platform_deps)
+    return deps + select(cases)
+
+def weft_library(name, srcs = [], hdrs = [], deps = [], platform_deps = {}, copts = [], linkopts = [], **kwargs):
+    """A library whose headers are included as "weft/FOLDER/NAME.h".
+
+    Args:
+      name: Usually that of the header.
+      srcs: Sources, or a select() over whole files. No headers: only those in hdrs get the prefix.
+      hdrs: Headers. What no user may touch is in namespace internal.
+      deps: A list; it may not be a select().
+      platform_deps: More deps by condition, as select() takes them; the default is none.
+      copts: More flags for the sources.
+      linkopts: More flags for whatever links this.
+      **kwargs: As for cc_library.
+    """
+    if type(srcs) != "select":
+        for src in srcs:
+            if src.endswith(".h"):
+                fail("//{}:{}: list {} in hdrs, so that it can be included with its prefix.".format(native.package_name(), name, src))
+    package = native.package_name()
+    if package:
+        kwargs["strip_include_prefix"] = "/" + package
+    cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        copts = _COPTS + copts,
+        include_prefix = "weft/" + package if package else "weft",
+        linkopts = _LINKOPTS + linkopts,
+        visibility = kwargs.pop("visibility", ["//visibility:public"]),
+        deps = _deps(name, deps, platform_deps),
+        **kwargs
+    )
+
+def weft_test(name, deps = [], platform_deps = {}, own_main = False, size = "small", copts = [], linkopts = [], **kwargs):
+    """A GoogleTest. It may also depend on testing/, wherever it lives.
+
+    Args:
+      name: That of what it tests, and _test.
+      deps: A list; it may not be a select(). GoogleTest is added.
+      platform_deps: More deps by condition, as select() takes them.
+      own_main: Whether the sources have a main() of their own.
+      size: As for cc_test.
+      copts: More flags for the sources.
+      linkopts: More flags for the linker.
+      **kwargs: As for cc_test.
+    """
+    gtest = "@com_google_googletest//:gtest" if own_main else "@com_google_googletest//:gtest_main"
+    cc_test(
+        name = name,
+        size = size,
+        copts = _COPTS + copts,
+        linkopts = _LINKOPTS + linkopts,
+        deps = _deps(name, deps, platform_deps, also = ["testing"]) + [gtest],
+        **kwargs
+    )
+
+def weft_binary(name, deps = [], platform_deps = {}, copts = [], linkopts = [], **kwargs):
+    """A program.
+
+    Args:
+      name: That of its source.
+      deps: A list; it may not be a select().
+      platform_deps: More deps by condition, as select() takes them.
+      copts: More flags for the sources.
+      linkopts: More flags for the linker.
+      **kwargs: As for cc_binary.
+    """
+    cc_binary(
+        name = name,
+        copts = _COPTS + copts,
+        linkopts = _LINKOPTS + linkopts,
+        visibility = kwargs.pop("visibility", ["//visibility:public"]),
+        deps = _deps(name, deps, platform_deps),
+        **kwargs
+    )
+
+def weft_benchmark(name, deps = [], platform_deps = {}, own_main = False, copts = [], linkopts = [], **kwargs):
+    """A program over Google Benchmark. It may also depend on testing/ and bench/.
+
+    `build //...` builds it, `test //...` does not run it.
+
+    Args:
+      name: That of what it measures, and _benchmark.
+      deps: A list; it may not be a select(). Google Benchmark is added.
+      platform_deps: More deps by condition, as select() takes them.
+      own_main: Whether the sources have a main() of their own.
+      copts: More flags for the sources.
+      linkopts: More flags for the linker.
+      **kwargs: As for cc_binary.
+    """
+    benchmark = "benchmark" if own_main else "benchmark_main"
+    cc_binary(
+        name = name,
+        testonly = True,
+        copts = _COPTS + copts,
+        linkopts = _LINKOPTS + linkopts,
+        visibility = kwargs.pop("visibility", ["//visibility:public"]),
+        deps = _deps(name, deps, platform_deps, also = ["testing", "bench"]) +
+               ["@com_github_google_benchmark//:" + benchmark],
+        **kwargs
+    )
