@@ -1,0 +1,155 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/core/callback.h"
+
+#include <mutex>
+
+#include "weft/core/exception_context.h"
+#include "weft/core/scheduler.h"
+
+namespace weft::internal {
+namespace {
+
+constexpr uint32_t kBatch = 64;    // Slots that move between a thread and the depot at once.
+constexpr uint32_t kLimit = 4096;  // Free slots that a thread keeps.
+
+// Free slots that no thread keeps. A thread that posts takes what the loop's
+// thread, which runs the posts, has too many of.
+struct Depot {
+  std::mutex mutex;
+  CallbackSlot* head = nullptr;
+};
+
+// Never destroyed: slots are used as long as any thread runs.
+Depot& TheDepot() {
+  static Depot* depot = new Depot;
+  return *depot;
+}
+
+// Moves `count` slots of this thread to the depot.
+void GiveToDepot(uint32_t count) {
+  CallbackSlotCache& cache = callback_slot_cache;
+  if (cache.head == nullptr || count == 0) return;
+  CallbackSlot* first = cache.head;
+  CallbackSlot* last = first;
+  uint32_t moved = 1;
+  while (moved < count && CallbackSlotCache::NextOf(last) != nullptr) {
+    last = CallbackSlotCache::NextOf(last);
+    ++moved;
+  }
+  cache.head = CallbackSlotCache::NextOf(last);
+  cache.count -= moved;
+
+  Depot& depot = TheDepot();
+  std::lock_guard<std::mutex> lock(depot.mutex);
+  CallbackSlotCache::SetNext(last, depot.head);
+  depot.head = first;
+}
+
+struct Cleanup {
+  bool used = false;
+
+  ~Cleanup() {
+    GiveToDepot(callback_slot_cache.count);
+    callback_slot_cache.limit = 1;  // One at a time from now on: it goes to the depot with the next.
+    ended = true;
+  }
+
+  static constinit thread_local bool ended;
+};
+
+constinit thread_local bool Cleanup::ended = false;
+thread_local Cleanup cleanup;
+
+void RunNothing(Runnable* runnable) { static_cast<CallbackSlot*>(runnable)->Drop(); }
+
+}  // namespace
+
+constinit thread_local CallbackSlotCache callback_slot_cache;
+
+CallbackSlot* CallbackSlotCache::Refill() {
+  CallbackSlotCache& cache = callback_slot_cache;
+  {
+    Depot& depot = TheDepot();
+    std::lock_guard<std::mutex> lock(depot.mutex);
+    while (cache.count < kBatch && depot.head != nullptr) {
+      CallbackSlot* slot = depot.head;
+      depot.head = NextOf(slot);
+      SetNext(slot, cache.head);
+      cache.head = slot;
+      ++cache.count;
+    }
+  }
+  if (cache.count == 0) {
+    auto* slab = new CallbackSlot[kBatch];
+    for (uint32_t i = kBatch; i-- > 0;) {
+      SetNext(&slab[i], cache.head);
+      cache.head = &slab[i];
+    }
+    cache.count = kBatch;
+  }
+  return CallbackSlot::Allocate();
+}
+
+void CallbackSlotCache::Overflow(CallbackSlot* slot) {
+  CallbackSlotCache& cache = callback_slot_cache;
+  if (cache.limit == 0) {
+    cleanup.used = true;  // Registers the destructor for this thread.
+    cache.limit = kLimit;
+  } else {
+    GiveToDepot(Cleanup::ended ? cache.count : kLimit / 2);
+  }
+  SetNext(slot, cache.head);
+  cache.head = slot;
+  ++cache.count;
+}
+
+bool CallbackSlot::WasCancelled(uint64_t generation, bool unknown) const {
+  const uint64_t word = word_.load(std::memory_order_relaxed);
+  const uint64_t uses_ago = Generation(word) - generation;
+  if (uses_ago == 0) return false;
+  if (uses_ago > kHistoryBits) return unknown;
+  return (word >> (uses_ago - 1) & 1) != 0;
+}
+
+void CallbackSlot::Cancel(Scheduler* scheduler) {
+  NextGeneration(/*cancelled=*/true);
+  if ((flags_ & kPosted) != 0) {
+    set_run(&RunNothing);
+    auto destroy = std::exchange(destroy_, nullptr);
+    context_ = ContextRef();
+    if (destroy != nullptr) destroy(this);
+    return;
+  }
+  if (is_armed()) {
+    scheduler->Disarm(this);
+  } else {
+    Unlink();
+  }
+  Drop();
+}
+
+void CallbackSlot::Drop() {
+  if (destroy_ != nullptr) destroy_(this);
+  context_ = ContextRef();
+  Recycle();
+}
+
+void CallbackSlot::EnterContext() { Scheduler::Current()->core()->current_context = &context_; }
+
+void CallbackSlot::LeaveContext() {
+  Scheduler::Current()->core()->current_context = nullptr;
+  context_ = ContextRef();
+}
+
+void CallbackSlot::ReportException() {
+  ExceptionContext context;
+  context.message = "Exception in callback " + ToString(location_);
+  context.exception = std::current_exception();
+  context.handle = Handle(nullptr, this, generation() - 1);
+  context.location = location_;
+  Scheduler::Current()->HandleException(std::move(context));
+}
+
+}  // namespace weft::internal

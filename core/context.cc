@@ -1,0 +1,34 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/core/context.h"
+
+namespace weft::internal {
+
+ContextRef Context::With(const Context* base, Key key, Value value) {
+  auto* context = new Context;
+  ContextRef result(context);
+  if (base != nullptr) context->entries_ = base->entries_;
+  for (auto& entry : context->entries_) {
+    if (entry.first != key) continue;
+    entry.second = std::move(value);
+    return result;
+  }
+  context->entries_.emplace_back(key, std::move(value));
+  return result;
+}
+
+const void* Context::Find(Key key) const {
+  for (const auto& entry : entries_) {
+    if (entry.first == key) return entry.second.get();
+  }
+  return nullptr;
+}
+
+ContextRef Context::Clone() const {
+  auto* context = new Context;
+  context->entries_ = entries_;
+  return ContextRef(context);
+}
+
+}  // namespace weft::internal

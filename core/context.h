@@ -1,0 +1,52 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_CONTEXT_H_
+#define WEFT_CORE_CONTEXT_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft/core/intrusive_ptr.h"
+
+namespace weft::internal {
+
+// The values of the context variables as one task or callback sees them: an
+// immutable map, so that a copy is a pointer. Null stands for an empty one,
+// which is what a program that uses no context variables pays for.
+//
+// Threads: its count is not atomic: it stays on the thread of its loop. What
+// crosses to another is a `Clone()`.
+class Context {
+ public:
+  using Key = const void*;                    // The variable's address.
+  using Value = std::shared_ptr<const void>;  // What it is set to.
+
+  // A map like `base` (which may be null), with `key` set to `value`.
+  static IntrusivePtr<const Context> With(const Context* base, Key key, Value value);
+
+  // The value of `key`, or null.
+  const void* Find(Key key) const;
+
+  // The same values in a map that shares no count with this one.
+  IntrusivePtr<const Context> Clone() const;
+
+  void AddRef() const { ++refs_; }
+  void Release() const {
+    if (--refs_ == 0) delete this;
+  }
+
+ private:
+  Context() = default;
+
+  mutable uint32_t refs_ = 0;
+  std::vector<std::pair<Key, Value>> entries_;
+};
+
+using ContextRef = IntrusivePtr<const Context>;
+
+}  // namespace weft::internal
+
+#endif  // WEFT_CORE_CONTEXT_H_

@@ -1,0 +1,166 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_CORO_H_
+#define WEFT_CORE_CORO_H_
+
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+#include "weft/core/awaitable.h"
+#include "weft/core/coro_promise.h"
+#include "weft/core/outcome.h"
+#include "weft/core/source_location.h"
+#include "weft/core/task_state.h"
+
+namespace weft {
+
+template <class T>
+class Coro;
+
+namespace internal {
+
+// At its end a coroutine goes back to who awaits it, by way of the step loop.
+struct FinalAwaiter {
+  bool await_ready() noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    CoroPromise& promise = handle.promise();
+    if (promise.awaiter != nullptr) {
+      promise.task->SwitchTo(promise.awaiter->parent->handle());
+    } else {
+      promise.task->EndStep();
+    }
+  }
+  void await_resume() noexcept {}
+};
+
+[[noreturn]] void ThrowCoroReused();
+
+// What all coroutines of weft do at their suspension points.
+struct AwaitingPromise : CoroPromise {
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  FinalAwaiter final_suspend() noexcept { return {}; }
+
+  template <class A>
+  decltype(auto) await_transform(A&& a, SourceLocation location = SourceLocation::current()) {
+    static_assert(Awaitable<A>, "this cannot be awaited");
+    awaiting_at = location;
+    return ToWeftAwaiter(std::forward<A>(a));
+  }
+};
+
+template <class T>
+struct ReturningPromise : AwaitingPromise {
+  template <class U = T>
+    requires std::is_constructible_v<typename Stored<T>::Type, U> || std::is_reference_v<T>
+  void return_value(U&& value) {
+    static_cast<Outcome<T>*>(outcome)->Emplace(std::forward<U>(value));
+  }
+  void unhandled_exception() noexcept {
+    static_cast<Outcome<T>*>(outcome)->SetCurrentException();
+  }
+};
+
+template <>
+struct ReturningPromise<void> : AwaitingPromise {
+  void return_void() { static_cast<Outcome<void>*>(outcome)->Emplace(); }
+  void unhandled_exception() noexcept {
+    static_cast<Outcome<void>*>(outcome)->SetCurrentException();
+  }
+};
+
+// Awaits a coroutine: a call, in the same task, without a hop.
+template <class T>
+class [[nodiscard]] CoroAwaiter : public CoroAwaiterBase {
+ public:
+  explicit CoroAwaiter(std::coroutine_handle<> handle) { child = handle; }
+  CoroAwaiter(CoroAwaiter&& other) noexcept {
+    child = std::exchange(other.child, nullptr);  // Before it was started.
+  }
+  ~CoroAwaiter() {
+    if (child != nullptr) child.destroy();
+  }
+
+  bool await_ready() const { return false; }
+
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) {
+    CoroPromise& awaiting = handle.promise();
+    CoroPromise& called =
+        std::coroutine_handle<CoroPromise>::from_address(child.address()).promise();
+    parent = &awaiting;
+    called.awaiter = this;
+    called.task = awaiting.task;
+    called.outcome = &outcome_;
+    awaiting.task->SwitchTo(child);
+  }
+
+  T await_resume() { return std::move(outcome_).value(); }
+  Outcome<T> await_outcome() { return std::move(outcome_); }
+
+ private:
+  Outcome<T> outcome_;
+};
+
+}  // namespace internal
+
+// Coro
+//
+// A coroutine that has not been started: what a function that uses `co_await`
+// returns. Awaiting it is a call: it runs at once, in the same task, and gives
+// its value or throws what it threw. To run it beside its caller, make a task.
+//
+//   Coro<int> Count(std::string path) { ... co_return n; }
+//
+//   int n = co_await Count("a");              // here and now
+//   Task<int> task = CreateTask(Count("b"));  // meanwhile
+//
+// Nothing of the body runs until then, and if it never is started, only the
+// arguments are destroyed. A coroutine keeps its by-value parameters for as long
+// as it lives; what a reference or a view refers to is the caller's to keep.
+//
+// Threads: may be created on any thread; belongs to the loop's once started.
+// Python: a coroutine object.
+template <class T = void>
+class [[nodiscard]] Coro {
+ public:
+  struct promise_type : internal::ReturningPromise<T> {
+    promise_type() {}
+    Coro get_return_object() { return Coro(*this); }
+  };
+
+  Coro(Coro&& other) noexcept : promise_(std::exchange(other.promise_, nullptr)) {}
+  Coro& operator=(Coro&& other) noexcept {
+    std::swap(promise_, other.promise_);
+    return *this;
+  }
+  ~Coro() {
+    if (promise_ != nullptr) promise_->handle().destroy();
+  }
+
+  // False once it was awaited, made a task, or moved from.
+  explicit operator bool() const { return promise_ != nullptr; }
+
+  // Errors: RuntimeError if there is no coroutine, because it was awaited, made
+  // a task or moved from.
+  internal::CoroAwaiter<T> operator co_await() && {
+    return internal::CoroAwaiter<T>(Release()->handle());
+  }
+
+  // -- For what runs coroutines. The caller takes over the frame.
+  internal::CoroPromise* Release() {
+    if (ABSL_PREDICT_FALSE(promise_ == nullptr)) internal::ThrowCoroReused();
+    return std::exchange(promise_, nullptr);
+  }
+
+ private:
+  explicit Coro(internal::CoroPromise& promise) : promise_(&promise) {}
+
+  internal::CoroPromise* promise_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_CORO_H_

@@ -1,0 +1,64 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/core/errors.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <typeinfo>
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+std::string Demangled(const std::type_info* type) {
+  if (type == nullptr) return "unknown exception";
+  int status = 0;
+  char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  std::string text = status == 0 && name != nullptr ? name : type->name();
+  std::free(name);
+  return text;
+}
+
+}  // namespace
+
+ExceptionGroup::ExceptionGroup(std::string message, std::vector<std::exception_ptr> exceptions)
+    : message_(std::move(message)),
+      text_(absl::StrCat(message_, " (", exceptions.size(), " sub-exception",
+                         exceptions.size() == 1 ? ")" : "s)")),
+      exceptions_(std::move(exceptions)) {}
+
+std::string DescribeException(const std::exception_ptr& exception) {
+  if (exception == nullptr) return "no exception";
+  try {
+    std::rethrow_exception(exception);
+  } catch (const CancelledError& error) {
+    return error.message().empty() ? "weft::CancelledError"
+                                   : absl::StrCat("weft::CancelledError: ", error.message());
+  } catch (const std::exception& error) {
+    return absl::StrCat(Demangled(&typeid(error)), ": ", error.what());
+  } catch (const char* text) {
+    return absl::StrCat("const char*: ", text);
+  } catch (const std::string& text) {
+    return absl::StrCat("std::string: ", text);
+  } catch (int number) {
+    return absl::StrCat("int: ", number);
+  } catch (...) {
+    return Demangled(abi::__cxa_current_exception_type());
+  }
+}
+
+namespace internal {
+
+// The Itanium C++ ABI's own question, which gcc's and clang's libraries answer
+// on every platform they share with us: a `throw;` and a second handler a frame
+// would cost a microsecond each.
+bool IsHandlingCancelledError() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  return type != nullptr && *type == typeid(CancelledError);
+}
+
+}  // namespace internal
+}  // namespace weft

@@ -1,0 +1,97 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/core/future_state.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/errors.h"
+#include "weft/core/exception_context.h"
+#include "weft/core/log.h"
+
+namespace weft::internal {
+namespace {
+
+// Tells the loop that `state` failed and nobody asked. Later, not here: this is
+// called where references are dropped, and the handler is the user's code.
+void ReportUnretrieved(FutureStateRef state) {
+  SchedulerCore* scheduler = state->scheduler();
+  ExceptionContext context(absl::StrCat(state->kind(), " exception was never retrieved"));
+  context.exception = state->error();
+  context.location = state->created_at();
+  context.future = FutureRef(std::move(state));
+  if (scheduler->closed) {
+    Log(LogSeverity::kError, ToString(context));
+    return;
+  }
+  const SourceLocation location = context.location;
+  scheduler->owner->CallSoon(
+      [owner = scheduler->owner, context = std::move(context)]() mutable {
+        owner->HandleException(std::move(context));
+      },
+      location);
+}
+
+}  // namespace
+
+bool FutureState::Cancel(std::string message) {
+  if (done()) return false;
+  std::exception_ptr error;
+  if (!message.empty()) error = std::make_exception_ptr(CancelledError(std::move(message)));
+  return RequestCancel(this, error) == CancelAnswer::kAccepted;
+}
+
+const std::exception_ptr& FutureState::cancelled_error() {
+  if (cancel_error_ == nullptr) cancel_error_ = MakeCancelledError();
+  return cancel_error_;
+}
+
+Cancellable::Step FutureState::BeginCancel(const std::exception_ptr& error) {
+  if (done()) return {nullptr, CancelAnswer::kRefused};
+  FinishCancelled(error);
+  return {nullptr, CancelAnswer::kAccepted};
+}
+
+std::string FutureState::Repr() const {
+  std::string text = absl::StrCat("<", kind(), " ");
+  switch (status_) {
+    case Status::kPending:
+      absl::StrAppend(&text, "pending");
+      break;
+    case Status::kCancelled:
+      absl::StrAppend(&text, "cancelled");
+      break;
+    case Status::kFinished:
+      if (const std::exception_ptr thrown = error()) {
+        absl::StrAppend(&text, "finished exception=", DescribeException(thrown));
+      } else {
+        const std::string value = value_text();
+        absl::StrAppend(&text, "finished", value.empty() ? "" : " result=", value);
+      }
+      break;
+  }
+  return absl::StrCat(text, ">");
+}
+
+void FutureState::OnUnreferenced() {
+  if (callback_refs_ > 0) {
+    // Done: the callbacks are queued and will let go. Pending: they never run.
+    if (done()) return;
+    ++refs_;  // So that their letting go does not come back here.
+    while (Runnable* callback = waiters_.PopFront()) static_cast<CallbackSlot*>(callback)->Drop();
+    --refs_;
+  }
+  if ((flags_ & kUnretrieved) != 0) {
+    flags_ &= ~kUnretrieved;
+    ReportUnretrieved(FutureStateRef(this));
+    return;
+  }
+  delete this;
+}
+
+void ThrowResultNotSet() { throw InvalidStateError("Result is not set."); }
+void ThrowInvalidState() { throw InvalidStateError("invalid state"); }
+void ThrowMovedOut() { throw InvalidStateError("Result was moved out"); }
+
+}  // namespace weft::internal

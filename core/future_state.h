@@ -1,0 +1,168 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_FUTURE_STATE_H_
+#define WEFT_CORE_FUTURE_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "weft/core/block_pool.h"
+#include "weft/core/cancellable.h"
+#include "weft/core/intrusive_ptr.h"
+#include "weft/core/outcome.h"
+#include "weft/core/runnable.h"
+#include "weft/core/scheduler.h"
+#include "weft/core/source_location.h"
+
+namespace weft::internal {
+
+// What a `Future`, and whatever behaves as one (a task, a gather, a shield),
+// refers to: whether it is done, and who waits for it.
+//
+// All who wait stand in one list in the order in which they came: tasks by
+// their own runnable, callbacks by a slot. Being done is one splice of that
+// list to the ready queue.
+//
+// Who may end it and how it is cancelled is the kind's own business: Cancel and
+// SetResult ask the state, not the type of the reference.
+//
+// Ownership: counted. A callback that waits holds a reference too, so that it
+// can be given the future; those are counted apart, and when nobody else is
+// left, nobody can complete the future any more, and it goes.
+//
+// Threads: belongs to the loop's thread; the count is not atomic.
+class FutureState : public Cancellable, public PooledObject {
+ public:
+  enum class Status : uint8_t { kPending, kFinished, kCancelled };
+
+  FutureState(const FutureState&) = delete;
+
+  void AddRef() { ++refs_; }
+  void Release() {
+    if (ABSL_PREDICT_FALSE(--refs_ == callback_refs_)) OnUnreferenced();
+  }
+  // A callback's reference.
+  void AddCallbackRef() {
+    ++refs_;
+    ++callback_refs_;
+  }
+  void ReleaseCallbackRef() {
+    --callback_refs_;
+    Release();
+  }
+  uint32_t refs() const { return refs_; }
+  bool IsUniquelyReferenced() const { return refs_ == 1; }
+
+  Status status() const { return status_; }
+  bool done() const { return status_ != Status::kPending; }
+  bool cancelled() const { return status_ == Status::kCancelled; }
+
+  SchedulerCore* scheduler() const { return scheduler_.get(); }
+  const SourceLocation& created_at() const { return created_at_; }
+
+  // Who waits. REQUIRES for adding: not done.
+  ReadyQueue& waiters() { return waiters_; }
+
+  // Asks this, and what it waits for, to end. False if it is done already.
+  // Never throws. Once the loop is closed nothing is queued.
+  bool Cancel(std::string message);
+
+  // The CancelledError of a cancelled future; one object however often asked.
+  const std::exception_ptr& cancelled_error();
+
+  // "Task" or "Future": how messages call it.
+  virtual std::string_view kind() const { return "Future"; }
+  // "<Future pending>", "<Task finished name='Task-1' result=3>".
+  virtual std::string Repr() const;
+  // Whether SetResult and SetException are the owner's to call.
+  virtual bool is_settable() const { return true; }
+
+  // -- How it ended. The type of the outcome is the reference's to know.
+
+  template <class T>
+  Outcome<T>& outcome() {
+    return *std::launder(
+        reinterpret_cast<Outcome<T>*>(reinterpret_cast<char*>(this) + outcome_offset_));
+  }
+  template <class T>
+  const Outcome<T>& outcome() const {
+    return const_cast<FutureState*>(this)->outcome<T>();
+  }
+
+  // The error of a finished future, or null.
+  virtual std::exception_ptr error() const = 0;
+
+  // The value in words, for Repr(); empty if there is none to show.
+  virtual std::string value_text() const { return std::string(); }
+
+  bool exception_retrieved() const { return (flags_ & kUnretrieved) == 0; }
+  void MarkRetrieved() { flags_ &= ~kUnretrieved; }
+  bool moved_out() const { return (flags_ & kMovedOut) != 0; }
+  void MarkMovedOut() { flags_ |= kMovedOut; }
+
+  // The outcome is in place: publishes it and queues all who wait.
+  // REQUIRES: not done.
+  void Finish(bool has_error) {
+    status_ = Status::kFinished;
+    if (has_error) flags_ |= kUnretrieved;
+    if (ABSL_PREDICT_TRUE(!scheduler_->closed)) scheduler_->ready.Splice(&waiters_);
+  }
+  // The same for a cancellation. `error`: null, or the one to throw.
+  void FinishCancelled(std::exception_ptr error) {
+    status_ = Status::kCancelled;
+    if (error != nullptr) cancel_error_ = std::move(error);
+    if (ABSL_PREDICT_TRUE(!scheduler_->closed)) scheduler_->ready.Splice(&waiters_);
+  }
+
+  Step BeginCancel(const std::exception_ptr& error) override;
+
+ protected:
+  FutureState(SchedulerCore* scheduler, const SourceLocation& created_at)
+      : scheduler_(scheduler), created_at_(created_at) {}
+  virtual ~FutureState() = default;
+
+  void set_outcome_offset(size_t offset) { outcome_offset_ = static_cast<uint16_t>(offset); }
+
+  // Nobody refers to it but callbacks that wait for it.
+  void OnUnreferenced();
+
+  static constexpr uint8_t kUnretrieved = 1;
+  static constexpr uint8_t kMovedOut = 2;
+  static constexpr uint8_t kKindFlag1 = 4;  // The kind's own.
+  static constexpr uint8_t kKindFlag2 = 8;
+
+  uint8_t flags_ = 0;
+
+ private:
+  // In the order that leaves no hole; see the size check in future_state.cc.
+  Status status_ = Status::kPending;
+  uint16_t outcome_offset_ = 0;
+  uint32_t refs_ = 0;
+  uint32_t callback_refs_ = 0;
+
+ protected:
+  int32_t cancels_ = 0;  // A task's count of requests.
+  // The request's CancelledError while pending, if it had a message; what
+  // awaiters are thrown once cancelled.
+  std::exception_ptr cancel_error_;
+
+ private:
+  IntrusivePtr<SchedulerCore> scheduler_;
+  SourceLocation created_at_;
+  ReadyQueue waiters_;
+};
+
+using FutureStateRef = IntrusivePtr<FutureState>;
+
+// Throws the InvalidStateError that reading a pending future deserves.
+[[noreturn]] void ThrowResultNotSet();
+[[noreturn]] void ThrowInvalidState();
+[[noreturn]] void ThrowMovedOut();
+
+}  // namespace weft::internal
+
+#endif  // WEFT_CORE_FUTURE_STATE_H_

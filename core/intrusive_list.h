@@ -1,0 +1,128 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_INTRUSIVE_LIST_H_
+#define WEFT_CORE_INTRUSIVE_LIST_H_
+
+#include <cstddef>
+
+#include "absl/base/macros.h"
+#include "absl/base/optimization.h"
+
+namespace weft {
+
+// ListNode
+//
+// The links of something that can be in a `List`: a base class of what is
+// listed, so that listing allocates nothing. It is in one list at a time and
+// leaves it when destroyed.
+class ListNode {
+ public:
+  ListNode() = default;
+  ListNode(const ListNode&) = delete;
+  ListNode& operator=(const ListNode&) = delete;
+  ~ListNode() { Unlink(); }
+
+  bool is_linked() const { return next_ != nullptr; }
+
+  // Takes the node out of whatever list it is in; does nothing if it is in
+  // none. Needs no reference to the list.
+  void Unlink() {
+    if (next_ == nullptr) return;
+    next_->prev_ = prev_;
+    prev_->next_ = next_;
+    next_ = nullptr;
+  }
+
+ private:
+  template <class T>
+  friend class List;
+  friend class Inbox;
+
+  ListNode* next_ = nullptr;
+  ListNode* prev_ = nullptr;  // Meaningless while `next_` is null.
+};
+
+// List
+//
+// A doubly linked list of objects that somebody else owns. Every operation but
+// `Clear()` and `CountSlowly()` is O(1). An element that is destroyed while it
+// is listed leaves the list.
+//
+// Threads: none of its own; belongs to whoever owns the elements.
+template <class T>
+class List {
+ public:
+  List() { Reset(); }
+  List(const List&) = delete;
+  List& operator=(const List&) = delete;
+  ~List() { Clear(); }
+
+  bool empty() const { return head_.next_ == &head_; }
+  T* front() { return empty() ? nullptr : static_cast<T*>(head_.next_); }
+  T* back() { return empty() ? nullptr : static_cast<T*>(head_.prev_); }
+
+  // The element behind `node`, or null at the end.
+  T* Next(T* node) {
+    ListNode* next = Links(node)->next_;
+    return next == &head_ ? nullptr : static_cast<T*>(next);
+  }
+
+  // REQUIRES: `node` is in no list.
+  void PushBack(T* node) { InsertBefore(&head_, node); }
+  void PushFront(T* node) { InsertBefore(head_.next_, node); }
+
+  // Takes the first element out; null if there is none.
+  T* PopFront() {
+    ListNode* node = head_.next_;
+    if (ABSL_PREDICT_FALSE(node == &head_)) return nullptr;
+    head_.next_ = node->next_;
+    node->next_->prev_ = &head_;
+    node->next_ = nullptr;
+    return static_cast<T*>(node);
+  }
+
+  // Moves all of `other` behind the elements of this list, in order.
+  void Splice(List* other) {
+    if (other->empty()) return;
+    ListNode* first = other->head_.next_;
+    ListNode* last = other->head_.prev_;
+    first->prev_ = head_.prev_;
+    head_.prev_->next_ = first;
+    last->next_ = &head_;
+    head_.prev_ = last;
+    other->Reset();
+  }
+
+  // Takes every element out. O(n).
+  void Clear() {
+    while (PopFront() != nullptr) {
+    }
+  }
+
+  // O(n): for tests and diagnostics.
+  size_t CountSlowly() const {
+    size_t count = 0;
+    for (const ListNode* node = head_.next_; node != &head_; node = node->next_) ++count;
+    return count;
+  }
+
+ private:
+  static ListNode* Links(T* node) { return node; }
+
+  void Reset() { head_.next_ = head_.prev_ = &head_; }
+
+  void InsertBefore(ListNode* place, ListNode* node) {
+    ABSL_ASSERT(!node->is_linked());
+    node->next_ = place;
+    node->prev_ = place->prev_;
+    place->prev_->next_ = node;
+    place->prev_ = node;
+  }
+
+  ListNode head_;  // A sentinel: linked to itself while the list is empty.
+};
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_INTRUSIVE_LIST_H_

@@ -1,0 +1,23 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/core/scheduler.h"
+
+#include "weft/core/errors.h"
+
+namespace weft {
+namespace internal {
+
+constinit thread_local Scheduler* current_scheduler = nullptr;
+
+}  // namespace internal
+
+Scheduler& Scheduler::CurrentOrThrow() {
+  Scheduler* scheduler = Current();
+  if (scheduler == nullptr) throw RuntimeError("no running event loop");
+  return *scheduler;
+}
+
+void Scheduler::ThrowClosed() { throw RuntimeError("Event loop is closed"); }
+
+}  // namespace weft

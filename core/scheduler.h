@@ -1,0 +1,179 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_SCHEDULER_H_
+#define WEFT_CORE_SCHEDULER_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "weft/core/callback.h"
+#include "weft/core/context.h"
+#include "weft/core/intrusive_ptr.h"
+#include "weft/core/runnable.h"
+#include "weft/core/source_location.h"
+#include "weft/core/time_point.h"
+#include "weft/core/timer.h"
+
+namespace weft {
+
+struct ExceptionContext;
+class Scheduler;
+
+namespace internal {
+
+class TaskState;
+
+// A task's place in the list of its loop's tasks.
+struct TaskLink : ListNode {};
+
+// The scheduler whose callbacks this thread is running.
+extern constinit thread_local Scheduler* current_scheduler;
+
+// What futures and tasks see of their scheduler. It is counted and outlives the
+// scheduler: a future that is completed or dropped later, by a destructor for
+// example, finds it closed and queues nothing.
+//
+// Threads: belongs to the loop's thread; the count is not atomic.
+struct SchedulerCore {
+  explicit SchedulerCore(Scheduler* scheduler) : owner(scheduler) {}
+
+  void AddRef() { ++refs; }
+  void Release() {
+    if (--refs == 0) delete this;
+  }
+
+  uint32_t refs = 0;
+  bool closed = false;
+  // Operations that the running task may still find done at once before it has
+  // to queue behind the others (see poller/operation.h).
+  int inline_budget = 0;
+  TaskState* current_task = nullptr;      // The one whose step is running, or null.
+  ContextRef* current_context = nullptr;  // Of what is running; null: an empty one.
+  ReadyQueue ready;
+  Scheduler* owner;  // Null once that is destroyed.
+  uint64_t tasks_created = 0;
+  List<TaskLink> tasks;  // Those that are not done, in the order of creation.
+};
+
+}  // namespace internal
+
+// Scheduler
+//
+// All that core knows of a loop: a queue of what is ready, timers, the time,
+// and somebody to tell of errors. `EventLoop` is one; a test may be another.
+//
+// Threads: belongs to the loop's thread.
+class Scheduler {
+ public:
+  Scheduler() : core_(new internal::SchedulerCore(this)) {}
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // The scheduler that is running on this thread, or null.
+  static Scheduler* Current() { return internal::current_scheduler; }
+
+  // The same, or RuntimeError "no running event loop".
+  static Scheduler& CurrentOrThrow();
+
+  // What runs in the next round. What is pushed here must be able to run until
+  // it is unlinked.
+  ReadyQueue& ready() { return core_->ready; }
+
+  // The time now, read from the clock.
+  virtual TimePoint Now() const = 0;
+
+  // Queues `timer` when `deadline` has come: by deadline, equal ones in the
+  // order of arming. REQUIRES: `timer` is neither armed nor queued.
+  virtual void Arm(Timer* timer, TimePoint deadline) = 0;
+
+  // Undoes Arm(), also if the timer is queued already; else does nothing.
+  virtual void Disarm(Timer* timer) = 0;
+
+  // Passes an error that nobody can be thrown on to the loop's exception
+  // handler. Does not throw.
+  virtual void HandleException(ExceptionContext context) noexcept = 0;
+
+  // Has `callable` run in the next round. RuntimeError if closed.
+  template <class F>
+  Handle CallSoon(F&& callable, const SourceLocation& location = SourceLocation::current()) {
+    if (ABSL_PREDICT_FALSE(core_->closed)) ThrowClosed();
+    internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
+    core_->ready.PushBack(slot);
+    return Handle(this, slot);
+  }
+
+  // Has `callable` run when `when` has come: through the timers even if that
+  // has passed. RuntimeError if closed.
+  template <class F>
+  TimerHandle CallAt(TimePoint when, F&& callable,
+                     const SourceLocation& location = SourceLocation::current()) {
+    if (ABSL_PREDICT_FALSE(core_->closed)) ThrowClosed();
+    internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
+    Arm(slot, when);
+    return TimerHandle(this, slot, when);
+  }
+
+  // CallAt() the time now plus `delay`. Late, never early.
+  template <class F>
+  TimerHandle CallLater(absl::Duration delay, F&& callable,
+                        const SourceLocation& location = SourceLocation::current()) {
+    return CallAt(Now() + delay, std::forward<F>(callable), location);
+  }
+
+  // True once the loop was closed: nothing is queued from then on.
+  bool closed() const { return core_->closed; }
+
+  // -- For those who implement tasks and callbacks.
+
+  internal::SchedulerCore* core() const { return core_.get(); }
+
+  // The context variables of what is running.
+  internal::ContextRef current_context() const {
+    return core_->current_context == nullptr ? internal::ContextRef() : *core_->current_context;
+  }
+
+  // A slot with `callable` and the context of now, in no queue.
+  template <class F>
+  internal::CallbackSlot* MakeCallback(F&& callable, const SourceLocation& location) {
+    internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
+    slot->Bind(std::forward<F>(callable), location);
+    const internal::ContextRef* context = core_->current_context;
+    if (context != nullptr && *context) slot->context() = *context;
+    return slot;
+  }
+
+  // How many operations a task may find done at once in one step.
+  static constexpr int kInlineBudget = 32;
+
+ protected:
+  ~Scheduler() {
+    core_->closed = true;
+    core_->owner = nullptr;
+  }
+
+  [[noreturn]] static void ThrowClosed();
+
+  // Makes this the current scheduler of the thread, as long as it lives.
+  class Running {
+   public:
+    explicit Running(Scheduler* scheduler)
+        : previous_(std::exchange(internal::current_scheduler, scheduler)) {}
+    ~Running() { internal::current_scheduler = previous_; }
+    Running(const Running&) = delete;
+
+   private:
+    Scheduler* previous_;
+  };
+
+  // From now on nothing is queued.
+  void SetClosed() { core_->closed = true; }
+
+ private:
+  internal::IntrusivePtr<internal::SchedulerCore> core_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_SCHEDULER_H_

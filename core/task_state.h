@@ -1,0 +1,133 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_TASK_STATE_H_
+#define WEFT_CORE_TASK_STATE_H_
+
+#include <coroutine>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/core/coro_promise.h"
+#include "weft/core/future_state.h"
+
+namespace weft::internal {
+
+// A task, whatever it returns.
+//
+// It is a runnable, the only one it has: for its first step, its yields and
+// every wait. So a task is in one place at a time, and running it is one step:
+// resume the leaf coroutine, and go on with whatever coroutine that called or
+// returned to, until something really waits. Calls and returns come back to the
+// step loop instead of resuming each other, so the stack stays as it is however
+// deep or often coroutines await, with every compiler and at every -O.
+//
+// Ownership: the loop holds a task until it is done. The frames belong to the
+// task and go when it is done, the state with its last reference.
+class TaskState : public FutureState, public Runnable, public TaskLink {
+ public:
+  // -- For awaiters, in await_suspend and await_resume.
+
+  // The task waits: `leaf` is resumed when the runnable has run, which somebody
+  // has queued, put into a list of waiters, or keeps. `waiting_on` is what
+  // Cancel() asks; null: nothing, the runnable is in the ready queue or sure to
+  // come there.
+  void Suspend(std::coroutine_handle<> leaf, Cancellable* waiting_on) {
+    leaf_ = leaf;
+    waiting_on_ = waiting_on;
+    progress_ = Progress::kWaits;
+  }
+
+  // Queues the runnable, for the next round.
+  void Wake() { scheduler()->ready.PushBack(this); }
+
+  // The step goes on with another coroutine.
+  void SwitchTo(std::coroutine_handle<> next) { leaf_ = next; }
+
+  // The root coroutine is at its end.
+  void EndStep() { progress_ = Progress::kEnds; }
+
+  // If a cancellation is to be delivered here, takes it: the await ends with
+  // `cancelled_error()`. To be asked whenever the task had been suspended.
+  bool TakeCancellation() {
+    if (ABSL_PREDICT_TRUE((flags_ & kMustCancel) == 0)) return false;
+    flags_ &= ~kMustCancel;
+    return true;
+  }
+  void ThrowIfCancelled() {
+    if (ABSL_PREDICT_FALSE(TakeCancellation())) std::rethrow_exception(cancelled_error());
+  }
+  // What was received cannot be given back: leaves the cancellation for later.
+  bool has_pending_cancellation() const { return (flags_ & kMustCancel) != 0; }
+
+  // -- For those who hold the task.
+
+  int cancelling() const { return cancels_; }
+  int Uncancel();
+
+  std::string name() const;
+  void set_name(std::string name);
+
+  // From the root to the leaf.
+  std::vector<StackFrame> GetStack() const;
+  bool is_running() const { return scheduler()->current_task == this; }
+
+  std::string_view kind() const override { return "Task"; }
+  std::string Repr() const override;
+  bool is_settable() const override { return false; }
+
+  ContextRef& context() { return context_; }
+
+  Step BeginCancel(const std::exception_ptr& error) override;
+  Step ContinueCancel(size_t count, CancelAnswer answers) override;
+
+  // Destroys the frames of a task that will not be resumed any more, the leaf
+  // first. The task stays pending. For Close().
+  void DestroyFrames();
+
+  // The task in a loop's list.
+  static TaskState* FromLink(TaskLink* link) { return static_cast<TaskState*>(link); }
+
+ protected:
+  TaskState(SchedulerCore* scheduler, const SourceLocation& created_at);
+  ~TaskState() override;
+
+  // Takes over a coroutine that was not started, queues the first step and
+  // makes the loop hold the task. `outcome` is the Outcome<T> of the task.
+  void Start(CoroPromise& root, void* outcome);
+
+ private:
+  enum class Progress : uint8_t { kGoesOn, kWaits, kEnds };
+
+  static constexpr uint8_t kMustCancel = kKindFlag1;
+  static constexpr uint8_t kBeingAsked = kKindFlag2;  // In a walk of RequestCancel().
+
+  static void RunFirstStep(Runnable* runnable);
+  static void RunStep(Runnable* runnable);
+
+  void End();
+
+  // Empties the outcome that the root coroutine left.
+  virtual void ResetOutcome() = 0;
+  // Whether that is an error, and whether the error is a cancellation.
+  virtual bool OutcomeIsError() const = 0;
+  virtual bool OutcomeIsCancellation() const = 0;
+
+  Progress progress_ = Progress::kWaits;
+  std::coroutine_handle<> leaf_;
+  Cancellable* waiting_on_ = nullptr;
+  ContextRef context_;
+  // Odd: twice the number of a task without a name, plus one. Even: a string
+  // of its own.
+  uintptr_t name_;
+};
+
+// "Stack for <Task ...> (most recent call last):" and a line for each frame.
+void PrintStack(const TaskState& task, std::ostream& out);
+
+}  // namespace weft::internal
+
+#endif  // WEFT_CORE_TASK_STATE_H_
