@@ -21,7 +21,9 @@ concept HasMemberCoAwait = requires(A&& a) { std::forward<A>(a).operator co_awai
 template <class A>
 concept HasFreeCoAwait = requires(A&& a) { operator co_await(std::forward<A>(a)); };
 
-// The awaiter behind `a`, as the language finds it.
+// The awaiter behind `a`, as the language finds it. What is an awaiter itself is
+// returned by lvalue reference, also a temporary: it lives as long as the full
+// expression.
 template <class A>
 decltype(auto) ToAwaiter(A&& a) {
   if constexpr (HasMemberCoAwait<A>) {
@@ -29,7 +31,7 @@ decltype(auto) ToAwaiter(A&& a) {
   } else if constexpr (HasFreeCoAwait<A>) {
     return operator co_await(std::forward<A>(a));
   } else {
-    return static_cast<A&&>(a);
+    return static_cast<std::remove_reference_t<A>&>(a);
   }
 }
 
@@ -147,6 +149,24 @@ decltype(auto) ToWeftAwaiter(A&& a) {
     return ForeignAwaiter<Awaiter>(ToAwaiter(std::forward<A>(a)));
   }
 }
+
+// An awaiter that is somebody else's. It stands for a reference, which gcc 12
+// would copy.
+template <class Awaiter>
+class AwaiterRef {
+ public:
+  explicit AwaiterRef(Awaiter& awaiter) : awaiter_(&awaiter) {}
+
+  bool await_ready() { return awaiter_->await_ready(); }
+  template <class Promise>
+  decltype(auto) await_suspend(std::coroutine_handle<Promise> handle) {
+    return awaiter_->await_suspend(handle);
+  }
+  decltype(auto) await_resume() { return awaiter_->await_resume(); }
+
+ private:
+  Awaiter* awaiter_;
+};
 
 }  // namespace internal
 }  // namespace weft

@@ -114,8 +114,9 @@ bool CallbackSlot::WasCancelled(uint64_t generation, bool unknown) const {
 }
 
 void CallbackSlot::Cancel(Scheduler* scheduler) {
+  const bool posted = (word_.load(std::memory_order_relaxed) & kPosted) != 0;
   NextGeneration(/*cancelled=*/true);
-  if ((flags_ & kPosted) != 0) {
+  if (posted) {
     set_run(&RunNothing);
     auto destroy = std::exchange(destroy_, nullptr);
     context_ = ContextRef();

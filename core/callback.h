@@ -53,7 +53,6 @@ class CallbackSlot : public Timer {
   void Bind(F&& callable, const SourceLocation& location) {
     using Closure = std::decay_t<F>;
     location_ = location;
-    flags_ = 0;
     if constexpr (sizeof(Closure) <= kInlineSize && alignof(Closure) <= alignof(std::max_align_t)) {
       new (storage_) Closure(std::forward<F>(callable));
       set_run(&RunInline<Closure>);
@@ -87,15 +86,19 @@ class CallbackSlot : public Timer {
   ContextRef& context() { return context_; }
 
   // Says that the slot goes through an inbox, whose links are not a list's.
-  void set_posted() { flags_ = kPosted; }
+  void set_posted() {
+    word_.store(word_.load(std::memory_order_relaxed) | kPosted, std::memory_order_relaxed);
+  }
 
  private:
   friend struct CallbackSlotCache;
 
-  static constexpr uint32_t kPosted = 1;
   static constexpr int kHistoryBits = 16;
+  static constexpr uint64_t kHistoryMask = (1 << kHistoryBits) - 1;
+  static constexpr uint64_t kPosted = 1 << kHistoryBits;
+  static constexpr int kGenerationShift = kHistoryBits + 1;
 
-  static uint64_t Generation(uint64_t word) { return word >> kHistoryBits; }
+  static uint64_t Generation(uint64_t word) { return word >> kGenerationShift; }
 
   template <class T>
   T& closure() {
@@ -137,17 +140,16 @@ class CallbackSlot : public Timer {
   // Ends this use: handles that name it act on nothing from now on.
   void NextGeneration(bool cancelled) {
     const uint64_t word = word_.load(std::memory_order_relaxed);
-    const uint64_t history = (word << 1 | (cancelled ? 1 : 0)) & ((1 << kHistoryBits) - 1);
-    word_.store((Generation(word) + 1) << kHistoryBits | history, std::memory_order_relaxed);
+    const uint64_t history = (word << 1 | (cancelled ? 1 : 0)) & kHistoryMask;
+    word_.store((Generation(word) + 1) << kGenerationShift | history, std::memory_order_relaxed);
   }
   void EnterContext();
   void LeaveContext();
   void ReportException();
   void Recycle();
 
-  uint32_t flags_ = 0;
-  // Generation above, below it how the last 16 ended (1: cancelled). One word,
-  // so that a stale handle on another thread reads both at once.
+  // The generation; below it whether this use is posted; below that how the last
+  // 16 ended (1: cancelled). One word, so that a stale handle reads all at once.
   std::atomic<uint64_t> word_{0};
   SourceLocation location_;
   void (*destroy_)(CallbackSlot*) = nullptr;

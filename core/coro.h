@@ -44,10 +44,15 @@ struct AwaitingPromise : CoroPromise {
   FinalAwaiter final_suspend() noexcept { return {}; }
 
   template <class A>
-  decltype(auto) await_transform(A&& a, SourceLocation location = SourceLocation::current()) {
+  auto await_transform(A&& a, SourceLocation location = SourceLocation::current()) {
     static_assert(Awaitable<A>, "this cannot be awaited");
     awaiting_at = location;
-    return ToWeftAwaiter(std::forward<A>(a));
+    using Awaiter = decltype(ToWeftAwaiter(std::forward<A>(a)));
+    if constexpr (std::is_reference_v<Awaiter>) {
+      return AwaiterRef<std::remove_reference_t<Awaiter>>(ToWeftAwaiter(std::forward<A>(a)));
+    } else {
+      return ToWeftAwaiter(std::forward<A>(a));
+    }
   }
 };
 

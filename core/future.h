@@ -305,7 +305,7 @@ class [[nodiscard]] Future {
     Outcome<T>& outcome = state.template outcome<T>();
     if (ABSL_PREDICT_FALSE(!outcome.has_value())) {
       state.MarkRetrieved();
-      return outcome.value();
+      return std::move(outcome).value();  // Throws.
     }
     if constexpr (std::is_void_v<T> || std::is_reference_v<T>) {
       return outcome.Take();
