@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Copyright 2026 The weft Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Depends on weft as a user does: from a workspace of its own, with its own
+# .bazelrc (none of our flags, so -O0), with folders named core/ and net/, and on
+# one target at a time. Builds and runs a program for each.
+#
+#   tools/consumer_test.sh [LABEL...]      all that are listed below, or those named
+
+set -euo pipefail
+
+# A target, a header of it, and an expression that is true.
+targets=(
+  "@weft//smoke:smoke weft/smoke/smoke.h weft::Half(4).value() == 2"
+)
+
+root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+work=$(mktemp -d)
+bazel=("$root/tools/bazel" "--output_base=$work/output")
+finish() {
+  cd "$work" && "${bazel[@]}" shutdown >/dev/null 2>&1 || true
+  cd / && chmod -R u+w "$work" && rm -rf "$work"
+}
+trap finish EXIT
+mkdir -p "$work/core" "$work/net"
+cd "$work"
+
+# Bazel before 7 reads WORKSPACE, later ones MODULE.bazel.
+cat >WORKSPACE <<END
+workspace(name = "consumer")
+
+local_repository(
+    name = "weft",
+    path = "$root",
+)
+
+load("@weft//:weft_deps.bzl", "weft_deps")
+
+weft_deps()
+END
+cat >MODULE.bazel <<END
+module(name = "consumer")
+
+bazel_dep(name = "weft")
+local_path_override(module_name = "weft", path = "$root")
+bazel_dep(name = "rules_cc", version = "0.0.17")
+END
+# The import says where this machine has the dependencies, and nothing else.
+"${bazel[@]}" version >/dev/null 2>&1 || true
+cat >.bazelrc <<END
+build --cxxopt=-std=c++20
+try-import $root/.bazelrc.offline
+END
+
+for folder in core net; do
+  cat >"$folder/BUILD" <<END
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
+cc_library(
+    name = "mine",
+    hdrs = glob(["*.h"]),
+    visibility = ["//visibility:public"],
+)
+END
+done
+# Named as ours are, but not like them inside.
+for header in core/task.h core/runnable.h core/future.h net/stream.h net/socket.h; do
+  guard=MINE_$(tr 'a-z/.' 'A-Z__' <<<"$header")_
+  printf '#ifndef %s\n#define %s\ninline int Mine_%s() { return 7; }\n#endif\n' \
+    "$guard" "$guard" "$(tr '/.' '__' <<<"$header")" >"$header"
+done
+
+echo 'load("@rules_cc//cc:defs.bzl", "cc_binary")' >BUILD
+programs=() names=()
+for target in "${targets[@]}"; do
+  read -r label header expression <<<"$target"
+  if (($#)) && [[ " $* " != *" $label "* ]]; then continue; fi
+  program=use_$(tr -c 'a-z0-9\n' _ <<<"${label#@weft//}")
+  cat >"$program.cc" <<END
+#include "$header"
+
+#include <cstdio>
+
+#include "core/task.h"
+#include "net/stream.h"
+
+int main() {
+  const bool is_right = $expression;
+  const bool is_mine = Mine_core_task_h() + Mine_net_stream_h() == 14;
+  std::printf("%s\n", is_right && is_mine ? "right" : "wrong");
+  return is_right && is_mine ? 0 : 1;
+}
+END
+  cat >>BUILD <<END
+
+cc_binary(
+    name = "$program",
+    srcs = ["$program.cc"],
+    deps = [
+        "//core:mine",
+        "//net:mine",
+        "$label",
+    ],
+)
+END
+  programs+=("$program")
+  names+=("$label")
+done
+
+failed=0
+for i in "${!programs[@]}"; do
+  if "${bazel[@]}" build "//:${programs[i]}" >"$work/log" 2>&1 </dev/null &&
+    "bazel-bin/${programs[i]}" >>"$work/log" 2>&1; then
+    printf '  %-40s builds and runs\n' "${names[i]}"
+  else
+    printf '  %-40s FAILED\n' "${names[i]}"
+    tail -n 30 "$work/log"
+    failed=1
+  fi
+done
+exit $failed
