@@ -8,11 +8,11 @@
 //   tools/bazel run -c opt //core:inbox_benchmark
 
 #include <chrono>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/barrier.h"
 #include "benchmark/benchmark.h"
 #include "weft/core/inbox.h"
 
@@ -61,15 +61,15 @@ void BM_Producers(benchmark::State& state) {
 
   for (auto _ : state) {
     Inbox inbox;
-    auto* const start = new absl::Barrier(producers + 1);
+    std::latch start(producers + 1);
     std::vector<std::thread> threads;
     for (int i = 0; i < producers; ++i) {
-      threads.emplace_back([&inbox, start, own = posts[i].get()] {
-        if (start->Block()) delete start;
+      threads.emplace_back([&inbox, &start, own = posts[i].get()] {
+        start.arrive_and_wait();
         for (int n = 0; n < kPosts; ++n) inbox.Push(&own[n]);
       });
     }
-    if (start->Block()) delete start;
+    start.arrive_and_wait();
     const auto begin = std::chrono::steady_clock::now();
     ReadyQueue ready;
     for (int left = producers * kPosts; left > 0;) {

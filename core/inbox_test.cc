@@ -4,15 +4,13 @@
 #include "weft/core/inbox.h"
 
 #include <atomic>
-#include <cstddef>
+#include <condition_variable>
+#include <latch>
 #include <memory>
+#include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "absl/synchronization/barrier.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -193,10 +191,9 @@ class InboxStressTest : public ::testing::Test {
 
   // Starts all producers at once; each pushes its posts in order.
   void StartProducers() {
-    auto* const start = new absl::Barrier(kProducers);
     for (int producer = 0; producer < kProducers; ++producer) {
-      threads_.emplace_back([this, producer, start] {
-        if (start->Block()) delete start;
+      threads_.emplace_back([this, producer] {
+        start_.arrive_and_wait();
         for (int number = 0; number < kPosts; ++number) {
           Post& post = posts_[producer][number];
           post.accepted = inbox_.Push(&post) != PushResult::kClosed;
@@ -222,6 +219,7 @@ class InboxStressTest : public ::testing::Test {
   Inbox inbox_;
   std::vector<std::unique_ptr<Post[]>> posts_;
   std::vector<std::thread> threads_;
+  std::latch start_{kProducers};
   int next_number_[kProducers] = {};
   int ran_ = 0;
 };
@@ -275,16 +273,18 @@ TEST(InboxTest, PushAndLookBeforeSleepingNeverMissEachOther) {
   Inbox inbox;
   std::atomic<bool> sleeping = false;
   std::atomic<int> ran = 0;
-  absl::Mutex mutex;
-  bool woken = false;  // Guarded by `mutex`: stands for the kernel's eventfd.
+  std::mutex mutex;  // These three stand for the kernel's eventfd.
+  std::condition_variable wake;
+  bool woken = false;
 
   std::thread poster([&] {
     Post post;
     for (int i = 1; i <= kTimes; ++i) {
       ASSERT_EQ(inbox.Push(&post), PushResult::kWasEmpty);
       if (sleeping.load(std::memory_order_seq_cst)) {
-        absl::MutexLock lock(&mutex);
+        std::lock_guard<std::mutex> lock(mutex);
         woken = true;
+        wake.notify_one();
       }
       while (ran.load(std::memory_order_acquire) != i) std::this_thread::yield();
     }
@@ -292,8 +292,8 @@ TEST(InboxTest, PushAndLookBeforeSleepingNeverMissEachOther) {
   for (int i = 0; i < kTimes;) {
     sleeping.store(true, std::memory_order_seq_cst);
     if (inbox.empty()) {
-      absl::MutexLock lock(&mutex);
-      mutex.Await(absl::Condition(&woken));
+      std::unique_lock<std::mutex> lock(mutex);
+      wake.wait(lock, [&] { return woken; });
       woken = false;
     }
     sleeping.store(false, std::memory_order_seq_cst);
