@@ -4,6 +4,7 @@
 #include "weft/core/callback.h"
 
 #include <mutex>
+#include <unordered_set>
 
 #include "weft/core/exception_context.h"
 #include "weft/core/scheduler.h"
@@ -11,7 +12,11 @@
 namespace weft::internal {
 namespace {
 
-constexpr uint32_t kBatch = 64;    // Slots that move between a thread and the depot at once.
+// Slots that move between a thread and the depot at once, and that are allocated
+// together: a slab, aligned to its size, so that a slot's address tells it.
+constexpr uint32_t kBatch = 64;
+constexpr size_t kSlabSize = kBatch * sizeof(CallbackSlot);
+static_assert(kSlabSize == 8192, "a slot is two cache lines");
 constexpr uint32_t kLimit = 4096;  // Free slots that a thread keeps.
 
 // Free slots that no thread keeps. A thread that posts takes what the loop's
@@ -19,6 +24,7 @@ constexpr uint32_t kLimit = 4096;  // Free slots that a thread keeps.
 struct Depot {
   std::mutex mutex;
   CallbackSlot* head = nullptr;
+  std::unordered_set<uintptr_t> slabs;
 };
 
 // Never destroyed: slots are used as long as any thread runs.
@@ -82,7 +88,14 @@ CallbackSlot* CallbackSlotCache::Refill() {
     }
   }
   if (cache.count == 0) {
-    auto* slab = new CallbackSlot[kBatch];
+    auto* slab = static_cast<CallbackSlot*>(
+        ::operator new(kSlabSize, std::align_val_t(kSlabSize)));
+    {
+      Depot& depot = TheDepot();
+      std::lock_guard<std::mutex> lock(depot.mutex);
+      depot.slabs.insert(reinterpret_cast<uintptr_t>(slab));
+    }
+    for (uint32_t i = 0; i < kBatch; ++i) new (&slab[i]) CallbackSlot;
     for (uint32_t i = kBatch; i-- > 0;) {
       SetNext(&slab[i], cache.head);
       cache.head = &slab[i];
@@ -103,6 +116,12 @@ void CallbackSlotCache::Overflow(CallbackSlot* slot) {
   SetNext(slot, cache.head);
   cache.head = slot;
   ++cache.count;
+}
+
+bool CallbackSlot::IsSlot(const Runnable* runnable) {
+  Depot& depot = TheDepot();
+  std::lock_guard<std::mutex> lock(depot.mutex);
+  return depot.slabs.contains(reinterpret_cast<uintptr_t>(runnable) / kSlabSize * kSlabSize);
 }
 
 bool CallbackSlot::WasCancelled(uint64_t generation, bool unknown) const {

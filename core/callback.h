@@ -82,6 +82,9 @@ class CallbackSlot : public Timer {
   // and has taken it out of whatever held it.
   void Drop();
 
+  // Whether `runnable`, of whatever kind, is a slot. Slow: for Close().
+  static bool IsSlot(const Runnable* runnable);
+
   const SourceLocation& location() const { return location_; }
   ContextRef& context() { return context_; }
 

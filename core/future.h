@@ -91,6 +91,15 @@ CallbackId AddDoneCallback(FutureState* state, F&& callable, const SourceLocatio
 [[noreturn]] void ThrowCannotAwait(TaskState* task, FutureState* state);
 [[noreturn]] void ThrowNotSettable(const FutureState& state, const char* operation);
 
+// The results of a future that somebody holds already, for what is made of
+// several: `Future<T>::TakeResult()` without a reference of its own.
+struct FutureResult {
+  template <class T>
+  static T Take(FutureState& state) {
+    return Future<T>::TakeResult(state);
+  }
+};
+
 // Waits for a future. `kConsume`: the reference was given up for it, so the
 // result may be moved out.
 template <class T, bool kConsume>
@@ -217,6 +226,10 @@ class [[nodiscard]] Future {
   // moved out" after an await took it.
   typename internal::Shown<T>::Type Result() const { return ResultOf(*state_); }
 
+  // The same, but takes the result, as `co_await` of a temporary does: moved out
+  // of the last reference, or if T cannot be copied, else copied.
+  T TakeResult() { return TakeResult(*state_); }
+
   // The error, or null if there is a result.
   // Errors: InvalidStateError while pending; CancelledError if cancelled.
   std::exception_ptr Exception() const { return Ref().Exception(); }
@@ -290,6 +303,7 @@ class [[nodiscard]] Future {
  private:
   template <class U, bool kConsume>
   friend class internal::FutureAwaiter;
+  friend struct internal::FutureResult;
 
   // The outcome, for reading. Throws what it ended with.
   static typename internal::Shown<T>::Type ResultOf(internal::FutureState& state) {

@@ -59,7 +59,7 @@ struct Shown<T&> {
 //
 // Threads: a value, as safe as T.
 template <class T>
-class [[nodiscard]] Outcome {
+class Outcome {
   using Storage = typename internal::Stored<T>::Type;
 
  public:

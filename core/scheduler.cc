@@ -18,6 +18,8 @@ Scheduler& Scheduler::CurrentOrThrow() {
   return *scheduler;
 }
 
-void Scheduler::ThrowClosed() { throw RuntimeError("Event loop is closed"); }
+void Scheduler::CheckCall() const {
+  if (closed()) throw RuntimeError("Event loop is closed");
+}
 
 }  // namespace weft

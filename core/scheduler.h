@@ -46,6 +46,7 @@ struct SchedulerCore {
 
   uint32_t refs = 0;
   bool closed = false;
+  bool guarded = false;  // Closed, or in debug mode: calls are looked at first.
   // Operations that the running task may still find done at once before it has
   // to queue behind the others (see poller/operation.h).
   int inline_budget = 0;
@@ -98,7 +99,7 @@ class Scheduler {
   // Has `callable` run in the next round. RuntimeError if closed.
   template <class F>
   Handle CallSoon(F&& callable, const SourceLocation& location = SourceLocation::current()) {
-    if (ABSL_PREDICT_FALSE(core_->closed)) ThrowClosed();
+    if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
     internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
     core_->ready.PushBack(slot);
     return Handle(this, slot);
@@ -109,7 +110,7 @@ class Scheduler {
   template <class F>
   TimerHandle CallAt(TimePoint when, F&& callable,
                      const SourceLocation& location = SourceLocation::current()) {
-    if (ABSL_PREDICT_FALSE(core_->closed)) ThrowClosed();
+    if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
     internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
     Arm(slot, when);
     return TimerHandle(this, slot, when);
@@ -149,11 +150,13 @@ class Scheduler {
 
  protected:
   ~Scheduler() {
-    core_->closed = true;
+    SetClosed();
     core_->owner = nullptr;
   }
 
-  [[noreturn]] static void ThrowClosed();
+  // Throws what a call that queues something deserves: RuntimeError if closed.
+  // Called while closed or guarded.
+  virtual void CheckCall() const;
 
   // Makes this the current scheduler of the thread, as long as it lives.
   class Running {
@@ -168,7 +171,9 @@ class Scheduler {
   };
 
   // From now on nothing is queued.
-  void SetClosed() { core_->closed = true; }
+  void SetClosed() { core_->closed = core_->guarded = true; }
+  // Whether CheckCall() is called before anything is queued.
+  void SetGuarded(bool guarded) { core_->guarded = guarded || core_->closed; }
 
  private:
   internal::IntrusivePtr<internal::SchedulerCore> core_;
