@@ -8,4 +8,4 @@ cd "$WEFT_ROOT"
 source tools/setup/common.sh
 
 lock
-install_packages "for --config=clang, asan and tsan" clang-16 libclang-rt-16-dev llvm-16
+install_packages "for --config=clang, asan and tsan" clang-16 libclang-rt-16-dev lld-16 llvm-16
