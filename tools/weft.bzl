@@ -51,26 +51,41 @@ def _folder(label):
 def _describe(folder):
     return folder + "/" if folder else "//:weft"
 
-def _check_order(name, deps, also = []):
-    """Fails if a dependency is on a folder that this one may not know."""
-    package = native.package_name()
+def order_error(package, name, deps, also = []):
+    """What is wrong with the dependencies of a target of ours, or None.
+
+    Args:
+      package: The package of the target.
+      name: The name of the target.
+      deps: Its dependencies.
+      also: Later folders that it may know all the same.
+
+    Returns:
+      A message that names the target, the dependency and the order.
+    """
     own = package.split("/")[0]
     if own not in _ORDER:
-        return
+        return None
     if type(deps) == "select":
-        fail("//{}:{}: deps has a select(), whose content cannot be checked against the order of the folders. Use platform_deps = {{condition: [labels]}} instead.".format(package, name))
+        return "//{}:{}: deps has a select(), which cannot be checked against the order of the folders. Use platform_deps = {{condition: [labels]}}.".format(package, name)
     allowed = _ONLY.get(own, _ORDER[:_ORDER.index(own)]) + [own] + also
     for dep in deps:
         folder = _folder(dep)
         if folder != None and folder in _ORDER and folder not in allowed:
-            fail("//{}:{} may not depend on {}: {} may depend only on {}. The order of the folders is {} (tools/weft.bzl).".format(
+            return "//{}:{} may not depend on {}: {} may depend only on {}. The order of the folders is {} (tools/weft.bzl).".format(
                 package,
                 name,
                 dep,
                 _describe(own),
                 ", ".join([_describe(f) for f in allowed if f != own]) or "no other folder",
                 " < ".join([_describe(f) for f in _ORDER]),
-            ))
+            )
+    return None
+
+def _check_order(name, deps, also):
+    error = order_error(native.package_name(), name, deps, also)
+    if error:
+        fail(error)
 
 def _deps(name, deps, platform_deps, also = []):
     """All dependencies, after a look at their order."""
