@@ -1,0 +1,50 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_POLLER_PERFORM_POSIX_H_
+#define WEFT_POLLER_PERFORM_POSIX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "weft/poller/native_handle.h"
+#include "weft/poller/operation.h"
+
+namespace weft::internal {
+
+// The system calls behind operations, for backends that try first: in one place,
+// so that a test can put something between them and the kernel. All return >= 0
+// or a negated errno, and none is interrupted by a signal.
+
+// What cannot be done without waiting: the kernel's EAGAIN, or EINPROGRESS of a
+// connect. Apart from every errno, because EAGAIN can also be an outcome: that
+// of connecting to a Unix socket whose backlog is full, of which no readiness is
+// ever reported (unix(7)).
+inline constexpr int64_t kWouldBlock = std::numeric_limits<int64_t>::min();
+
+// Tries `op` once. Not for the wait operations, `kRecvLent` and `kRetire`.
+int64_t Perform(Operation* op);
+
+// The outcome of a connect that did not end at once, after the socket was
+// reported writable; `kWouldBlock` if it still has none.
+int64_t FinishConnect(NativeHandle socket);
+
+// Receives into plain memory.
+int64_t Receive(NativeHandle socket, void* data, size_t size, int flags);
+
+// 1 if `handle` is readable (writable) now, which an end or an error counts as; 0
+// if it is not; -EBADF if it is not open.
+int IsReady(NativeHandle handle, bool to_write);
+
+bool IsOpen(NativeHandle handle);
+
+// True if `handle` is a TCP socket and nothing else: after a read that returned
+// less than was asked for, it is empty.
+bool IsTcp(NativeHandle handle);
+
+int Close(NativeHandle handle);
+
+}  // namespace weft::internal
+
+#endif  // WEFT_POLLER_PERFORM_POSIX_H_
