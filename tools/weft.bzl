@@ -72,7 +72,7 @@ def order_error(package, name, deps, also = []):
     for dep in deps:
         folder = _folder(dep)
         if folder != None and folder in _ORDER and folder not in allowed:
-            return "//{}:{} may not depend on {}: {} may depend only on {}. The order of the folders is {} (tools/weft.bzl).".format(
+            return "//{}:{} may not depend on {}: {} may depend on {}. The order of the folders is {} (tools/weft.bzl).".format(
                 package,
                 name,
                 dep,
