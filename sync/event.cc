@@ -1,0 +1,14 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/sync/event.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+
+std::string Event::ToString() const {
+  return absl::StrCat("<Event [", set_ ? "set" : "unset", waiters_.Suffix(), "]>");
+}
+
+}  // namespace weft
