@@ -1,0 +1,430 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The loop itself. RunRound() is what it all comes down to; the rest is how a
+// run begins and ends.
+
+#include "weft/loop/event_loop.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/errors.h"
+#include "weft/core/log.h"
+#include "weft/executor/thread_pool.h"
+#include "weft/poller/poller_registry.h"
+
+namespace weft {
+namespace {
+
+constinit thread_local EventLoop* running_loop = nullptr;
+
+// With a kernel operation pending, virtual time stands still for so long: the
+// loopback may deliver late.
+constexpr absl::Duration kLoopbackPatience = absl::Milliseconds(5);
+
+bool DebugByEnvironment() {
+  const char* value = std::getenv("WEFT_DEBUG");
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+}  // namespace
+
+// One run: while it lives, this is the thread's running loop.
+class EventLoop::RunScope {
+ public:
+  explicit RunScope(EventLoop* loop)
+      : loop_(loop), running_(loop), previous_(std::exchange(running_loop, loop)) {
+    loop_->running_ = true;
+  }
+  ~RunScope() {
+    running_loop = previous_;
+    loop_->running_ = false;
+    loop_->stopping_ = false;
+  }
+
+ private:
+  EventLoop* loop_;
+  Running running_;
+  EventLoop* previous_;
+};
+
+absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create(LoopOptions options) {
+  std::unique_ptr<Poller> owned;
+  Poller* poller = options.environment.poller;
+  if (poller == nullptr) {
+    absl::StatusOr<std::unique_ptr<Poller>> made = MakePoller(options.poller);
+    if (!made.ok()) return made.status();
+    owned = *std::move(made);
+    poller = owned.get();
+  }
+  return std::unique_ptr<EventLoop>(new EventLoop(options, std::move(owned), poller));
+}
+
+EventLoop::EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_poller,
+                     Poller* poller)
+    : clock_(options.environment.clock != nullptr ? options.environment.clock
+                                                  : SteadyClock::Get()),
+      is_steady_(clock_->IsSteady()),
+      virtual_clock_(clock_->AsVirtual()),
+      owned_poller_(std::move(owned_poller)),
+      poller_(poller),
+      socket_api_(options.environment.socket_api != nullptr ? options.environment.socket_api
+                                                            : SystemSocketApi()),
+      shared_(std::make_shared<internal::LoopShared>(this, poller->MakeWaker())),
+      may_skip_polls_(is_steady_ && options.environment.poller == nullptr),
+      wheel_(clock_->Now()),
+      watcher_(this, poller),
+      signals_(this, shared_),
+      default_executor_(options.environment.executor) {
+  SetDebug(options.debug || DebugByEnvironment());
+}
+
+EventLoop::~EventLoop() {
+  if (!closed()) {
+    internal::Log(LogSeverity::kWarning, "unclosed event loop");
+    Close();
+  }
+}
+
+// -- Running.
+
+// One round, in the order in which asyncio collects what is ready: what other
+// threads posted, then what I/O completed, then the timers that are due.
+//
+// A poll is a system call, and a round may be a few nanoseconds; so a round may
+// do without if something is ready anyway. Never the first of a run, nor one
+// that is to stop, nor one in which a timer is known to be due: timers enter the
+// queue behind the I/O of a poll, and a skipped one would be late by a round.
+bool EventLoop::RunRound(bool must_poll, TimePoint limit) {
+  if (must_poll || stopping_ || !may_skip_polls_ || ready().empty() ||
+      next_wake_ <= latest_now_ || pacer_.MustPoll()) {
+    Poll(limit);
+  } else {
+    shared_->inbox().DrainTo(&ready());
+    poller_->Collect(&ready());
+  }
+  return RunBatch();
+}
+
+void EventLoop::Poll(TimePoint limit) {
+  ReadyQueue done;
+  poller_->Collect(&done);
+  watcher_.BeforePoll(&done);
+  const bool may_wait =
+      ready().empty() && done.empty() && !stopping_ && !signals_.has_pending();
+
+  absl::Status status;
+  if (virtual_clock_ != nullptr) {
+    status = PollVirtually(may_wait, limit, &done);
+  } else {
+    TimePoint deadline = TimePoint::InfinitePast();
+    if (may_wait && shared_->BeginSleep()) {
+      deadline = SteadyMoment(std::min(limit, wheel_.NextWake()));
+    }
+    status = poller_->Wait(deadline, &done);
+    shared_->EndSleep();
+  }
+  if (!status.ok()) throw RuntimeError(absl::StrCat("the poller failed: ", status.ToString()));
+
+  const TimePoint now = Now();
+  shared_->inbox().DrainTo(&ready());
+  if (signals_.has_pending()) signals_.QueuePending();
+  ready().Splice(&done);
+  wheel_.Advance(now, &ready());
+  next_wake_ = wheel_.NextWake();
+  pacer_.OnPoll(now);
+}
+
+// A moment of the loop's clock on the steady clock, which pollers go by.
+TimePoint EventLoop::SteadyMoment(TimePoint moment) const {
+  if (is_steady_ || moment == TimePoint::InfiniteFuture()) return moment;
+  return SteadyClock::Read() + (moment - clock_->Now());
+}
+
+// Time moves only if nothing at all can happen at this moment, and then it moves
+// to the very next deadline.
+absl::Status EventLoop::PollVirtually(bool may_wait, TimePoint limit, ReadyQueue* done) {
+  absl::Status status = poller_->Wait(TimePoint::InfinitePast(), done);
+  const auto found_something = [this, done, &status] {
+    return !status.ok() || !done->empty() || !shared_->inbox().empty() || signals_.has_pending();
+  };
+  if (!may_wait || found_something()) return status;
+
+  if (outsiders_ > 0) {  // Somebody works for the loop in real time.
+    const TimePoint forever = TimePoint::InfiniteFuture();
+    status = poller_->Wait(shared_->BeginSleep() ? forever : TimePoint::InfinitePast(), done);
+    shared_->EndSleep();
+    return status;
+  }
+  if (poller_->HasPending()) {
+    const TimePoint until = SteadyClock::Read() + kLoopbackPatience;
+    do {
+      status = poller_->Wait(shared_->BeginSleep() ? until : TimePoint::InfinitePast(), done);
+      shared_->EndSleep();
+    } while (!found_something() && SteadyClock::Read() < until);
+    if (found_something()) return status;
+  }
+  const TimePoint next = std::min(limit, wheel_.NextDeadline());
+  if (next == TimePoint::InfiniteFuture()) ThrowDeadlock();
+  virtual_clock_->AdvanceTo(next);
+  return status;
+}
+
+// Takes what is ready now and leaves what the callbacks add for the next round:
+// so a callback that queues itself for ever starves neither I/O nor timers. One
+// may still cancel a later one of this round, which unlinks itself from `batch`.
+bool EventLoop::RunBatch() {
+  ReadyQueue batch;
+  batch.Splice(&ready());
+  int count = 0;
+  if (ABSL_PREDICT_TRUE(!debug_)) {
+    while (Runnable* next = batch.PopFront()) {
+      next->Run();
+      ++count;
+    }
+  } else {
+    while (Runnable* next = batch.PopFront()) {
+      RunTimed(next);
+      ++count;
+    }
+  }
+  while (Runnable* next = round_end_.PopFront()) next->Run();
+  pacer_.OnCallbacks(count);
+  return count > 0;
+}
+
+void EventLoop::RunForever() {
+  CheckMayRun();
+  RunScope scope(this);
+  RunRound(/*must_poll=*/true, TimePoint::InfiniteFuture());
+  while (!stopping_) RunRound(/*must_poll=*/false, TimePoint::InfiniteFuture());
+}
+
+bool EventLoop::RunOnce(absl::Duration max_wait) {
+  CheckMayRun();
+  RunScope scope(this);
+  const TimePoint limit = max_wait <= absl::ZeroDuration() ? TimePoint::InfinitePast()
+                                                           : Now() + max_wait;
+  const bool ran = RunRound(/*must_poll=*/true, limit);
+  if (embedded_) {
+    // The foreign loop sleeps for us now: posts must wake it.
+    const bool idle = shared_->BeginSleep() && ready().empty();
+    poller_->ArmBackend(idle ? SteadyMoment(wheel_.NextWake()) : TimePoint::InfinitePast());
+  }
+  return ran;
+}
+
+NativeHandle EventLoop::BackendFd() {
+  embedded_ = true;
+  const NativeHandle handle = poller_->BackendFd();
+  const bool idle = shared_->BeginSleep() && ready().empty();
+  poller_->ArmBackend(idle ? SteadyMoment(wheel_.NextWake()) : TimePoint::InfinitePast());
+  return handle;
+}
+
+void EventLoop::CheckMayRun() const {
+  if (closed()) throw RuntimeError("Event loop is closed");
+  if (running_) throw RuntimeError("This event loop is already running");
+  if (Scheduler::Current() != nullptr) {
+    throw RuntimeError("Cannot run the event loop while another loop is running");
+  }
+}
+
+void EventLoop::ThrowStoppedEarly() {
+  throw RuntimeError("Event loop stopped before Future completed.");
+}
+
+void EventLoop::ThrowDeadlock() {
+  std::string text = "nothing is ready and no timer is pending";
+  for (const TaskRef& task : AllTasks()) absl::StrAppend(&text, "\n  ", task.ToString());
+  throw RuntimeError(text);
+}
+
+// -- Closing.
+
+void EventLoop::Close() {
+  if (running_) throw RuntimeError("Cannot close a running event loop");
+  if (closed()) return;
+  ReportPendingTasks();
+  watcher_.Close();
+  signals_.Close();
+  ReadyQueue posted;
+  shared_->inbox().Close(&posted);
+  ready().Splice(&posted);
+  DrainPoller();
+  SetClosed();
+  // Their memory is not the kernel's any more; so the frames may go.
+  while (internal::TaskLink* link = core()->tasks.front()) {
+    internal::TaskState::FromLink(link)->DestroyFrames();
+  }
+  owned_.Clear();
+  DrainPoller();  // What destructors retired.
+  wheel_.DisarmAll(&ready());
+  DropReady();
+  if (own_executor_ != nullptr) {
+    ExecutorShutdown how;
+    how.wait = ExecutorShutdown::Wait::kNo;
+    own_executor_->Shutdown(std::move(how));
+  }
+}
+
+// Ends all kernel operations and waits until the kernel has let go of their
+// memory. What they belong to is told, and may queue tasks; those do not run.
+void EventLoop::DrainPoller() {
+  poller_->CancelAll();
+  ReadyQueue done;
+  while (poller_->Collect(&done) || poller_->HasPending()) {
+    if (done.empty() && !poller_->Wait(TimePoint::InfiniteFuture(), &done).ok()) break;
+    while (Runnable* next = done.PopFront()) next->Run();
+  }
+}
+
+void EventLoop::DropReady() {
+  while (Runnable* next = ready().PopFront()) {
+    if (internal::CallbackSlot::IsSlot(next)) static_cast<internal::CallbackSlot*>(next)->Drop();
+  }
+}
+
+void EventLoop::ReportPendingTasks() {
+  for (TaskRef& task : AllTasks()) {
+    ExceptionContext context("Task was destroyed but it is pending!");
+    context.location = task.state()->created_at();
+    context.future = std::move(task);
+    CallExceptionHandler(context);
+  }
+}
+
+std::vector<TaskRef> EventLoop::AllTasks() { return internal::TasksOf(*core()); }
+
+Coro<void> EventLoop::ShutdownAsyncGenerators() { co_return; }
+
+// -- Executors.
+
+Executor& EventLoop::DefaultExecutor() {
+  if (closed()) throw RuntimeError("Event loop is closed");
+  if (executor_shut_down_) throw RuntimeError("Executor shutdown has been called");
+  if (default_executor_ != nullptr) return *default_executor_;
+  if (own_executor_ == nullptr) own_executor_ = std::make_unique<ThreadPool>();
+  return *own_executor_;
+}
+
+Coro<void> EventLoop::ShutdownDefaultExecutor() {
+  executor_shut_down_ = true;
+  if (own_executor_ == nullptr) co_return;
+  Future<void> ended = CreateFuture<void>();
+  auto* waiting = owned_.Add(std::make_unique<internal::JobOnLoop<void>>(this, ended));
+  ExecutorShutdown how;
+  how.wait = ExecutorShutdown::Wait::kNo;
+  how.ended = [ref = Ref(), waiting] {
+    try {
+      ref.Post([waiting] {
+        Outcome<void> outcome;
+        outcome.Emplace();
+        waiting->Complete(std::move(outcome));
+      });
+    } catch (const RuntimeError&) {
+      // Closed: nobody waits any more.
+    }
+  };
+  own_executor_->Shutdown(std::move(how));
+  co_await ended;
+}
+
+namespace internal {
+
+LoopRef RefOf(EventLoop& loop) { return loop.Ref(); }
+Scheduler& SchedulerOf(EventLoop& loop) { return loop; }
+LoopOwnedList& OwnedBy(EventLoop& loop) { return loop.owned(); }
+void AddOutsiderTo(EventLoop& loop) { loop.AddOutsider(); }
+void RemoveOutsiderFrom(EventLoop& loop) { loop.RemoveOutsider(); }
+
+}  // namespace internal
+
+// -- Descriptors and signals.
+
+absl::Status EventLoop::AddReader(NativeHandle handle, absl::AnyInvocable<void()> callback,
+                                  const SourceLocation& location) {
+  if (closed()) throw RuntimeError("Event loop is closed");
+  return watcher_.Add(internal::FdWatcher::Direction::kRead, handle, std::move(callback), location);
+}
+
+bool EventLoop::RemoveReader(NativeHandle handle) {
+  return watcher_.Remove(internal::FdWatcher::Direction::kRead, handle);
+}
+
+absl::Status EventLoop::AddWriter(NativeHandle handle, absl::AnyInvocable<void()> callback,
+                                  const SourceLocation& location) {
+  if (closed()) throw RuntimeError("Event loop is closed");
+  return watcher_.Add(internal::FdWatcher::Direction::kWrite, handle, std::move(callback),
+                      location);
+}
+
+bool EventLoop::RemoveWriter(NativeHandle handle) {
+  return watcher_.Remove(internal::FdWatcher::Direction::kWrite, handle);
+}
+
+absl::Status EventLoop::AddSignalHandler(int signal, absl::AnyInvocable<void()> callback,
+                                         const SourceLocation& location) {
+  if (closed()) throw RuntimeError("Event loop is closed");
+  return signals_.Add(signal, std::move(callback), location);
+}
+
+bool EventLoop::RemoveSignalHandler(int signal) { return signals_.Remove(signal); }
+
+// -- Errors and debugging.
+
+void EventLoop::CallExceptionHandler(const ExceptionContext& context) noexcept {
+  if (exception_handler_ == nullptr) return DefaultExceptionHandler(context);
+  try {
+    const ExceptionHandler handler = exception_handler_;  // It may replace itself.
+    handler(*this, context);
+  } catch (...) {
+    ExceptionContext failure("Unhandled error in exception handler");
+    failure.exception = std::current_exception();
+    DefaultExceptionHandler(failure);
+    DefaultExceptionHandler(context);
+  }
+}
+
+void EventLoop::DefaultExceptionHandler(const ExceptionContext& context) noexcept {
+  internal::Log(LogSeverity::kError, ToString(context));
+}
+
+void EventLoop::SetDebug(bool debug) {
+  debug_ = debug;
+  SetGuarded(debug);
+}
+
+void EventLoop::CheckCall() const {
+  Scheduler::CheckCall();
+  if (running_ && running_loop != this) {
+    throw RuntimeError(
+        "Non-thread-safe operation invoked on an event loop other than the current one");
+  }
+}
+
+void EventLoop::RunTimed(Runnable* runnable) {
+  std::string what;
+  if (internal::CallbackSlot::IsSlot(runnable)) {
+    what = absl::StrCat("<Handle created at ",
+                        ToString(static_cast<internal::CallbackSlot*>(runnable)->location()), ">");
+  }
+  const TimePoint start = SteadyClock::Read();
+  runnable->Run();
+  const absl::Duration taken = SteadyClock::Read() - start;
+  if (taken < slow_callback_duration_) return;
+  internal::Log(LogSeverity::kWarning,
+                absl::StrCat("Executing ", what, " took ", absl::FormatDuration(taken)));
+}
+
+EventLoop& GetRunningLoop() {
+  if (running_loop == nullptr) throw RuntimeError("no running event loop");
+  return *running_loop;
+}
+
+EventLoop* GetRunningLoopOrNull() { return running_loop; }
+
+}  // namespace weft

@@ -1,0 +1,344 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_LOOP_EVENT_LOOP_H_
+#define WEFT_LOOP_EVENT_LOOP_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "weft/core/clock.h"
+#include "weft/core/exception_context.h"
+#include "weft/core/future.h"
+#include "weft/core/scheduler.h"
+#include "weft/core/task.h"
+#include "weft/executor/executor.h"
+#include "weft/loop/environment.h"
+#include "weft/loop/executor_job.h"
+#include "weft/loop/fd_watcher.h"
+#include "weft/loop/loop_owned.h"
+#include "weft/loop/loop_ref.h"
+#include "weft/loop/poll_pacer.h"
+#include "weft/loop/signal_watcher.h"
+#include "weft/poller/poller.h"
+#include "weft/poller/slab_pool.h"
+#include "weft/poller/socket_api.h"
+#include "weft/timer/timer_wheel.h"
+
+namespace weft {
+
+class EventLoop;
+
+// Is told what went wrong where nobody can be thrown at.
+using ExceptionHandler = std::function<void(EventLoop& loop, const ExceptionContext& context)>;
+
+// EventLoop
+//
+// One thread that schedules thousands of waits. It does nothing but run, round
+// after round, the callbacks that are ready: what was posted from other threads,
+// what I/O has completed, the timers that are due, and what those add.
+//
+// Most programs never make one: `Run(Main())` does. By hand:
+//
+//   absl::StatusOr<std::unique_ptr<EventLoop>> loop = EventLoop::Create();
+//   (*loop)->CallSoon([] { std::puts("hello"); });
+//   int result = (*loop)->RunUntilComplete(Main());
+//   (*loop)->Close();
+//
+// One round: see RunRound() in event_loop.cc. Callbacks run in the order in which
+// they became ready, and what a round's callbacks add waits for the next round.
+//
+// Closing destroys what is left, without running it: Run() is what lets tasks
+// clean up. A loop that was not closed is closed by its destructor, with a
+// warning.
+//
+// Threads: belongs to one thread, which may be another than the one that made
+// it. From others only CallSoonThreadsafe() and Ref() may be called, while the
+// loop is known to live; a LoopRef needs no such care.
+// Python: asyncio's event loop.
+class EventLoop final : public Scheduler {
+ public:
+  // Errors: INVALID_ARGUMENT if there is no poller of that name, UNAVAILABLE if
+  // it does not work on this system, with the reason.
+  static absl::StatusOr<std::unique_ptr<EventLoop>> Create(LoopOptions options = LoopOptions());
+
+  ~EventLoop();
+
+  // -- Callbacks. CallSoon(), CallLater() and CallAt() are Scheduler's: the
+  // callable may be move-only; up to 48 bytes of captures allocate nothing.
+
+  // CallSoon() from any thread.
+  template <class F>
+  Handle CallSoonThreadsafe(F&& callable,
+                            const SourceLocation& location = SourceLocation::current()) {
+    internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
+    slot->Bind(std::forward<F>(callable), location);
+    return shared_->Post(slot);
+  }
+
+  // What other threads may hold instead of the loop. Any thread.
+  LoopRef Ref() const { return LoopRef(shared_); }
+
+  // The loop's time, read now. Monotonic; only differences mean something.
+  TimePoint Time() const { return Now(); }
+
+  // -- Tasks and futures.
+
+  // As the free function CreateTask(), also while the loop does not run.
+  template <Awaitable A>
+  auto CreateTask(A&& awaitable, std::string name = "",
+                  const SourceLocation& location = SourceLocation::current()) {
+    auto task =
+        internal::StartTask(*this, internal::ToCoro(std::forward<A>(awaitable)), location);
+    if (!name.empty()) task.SetName(std::move(name));
+    return task;
+  }
+  template <class F, class... Args>
+    requires CoroutineFunction<F, Args...>
+  auto CreateTask(F&& callable, Args&&... args) {
+    WEFT_CHECK_CLOSURE(F);
+    return internal::StartTask(
+        *this, internal::CallToCoro(std::forward<F>(callable), std::forward<Args>(args)...),
+        SourceLocation());
+  }
+
+  template <class T = void>
+  Future<T> CreateFuture(const SourceLocation& location = SourceLocation::current()) {
+    return MakeFuture<T>(*this, location);
+  }
+
+  // Those that are not done, in the order of creation; also while the loop does
+  // not run.
+  std::vector<TaskRef> AllTasks();
+
+  // -- Running.
+
+  // Runs until `main` is done and returns its value, or throws what it threw.
+  // The loop stays open and may run again.
+  // Errors: RuntimeError "This event loop is already running", "Cannot run the
+  // event loop while another loop is running", "Event loop stopped before Future
+  // completed." if Stop() came first, "Event loop is closed".
+  template <class T>
+  T RunUntilComplete(Coro<T> main) {
+    CheckMayRun();
+    return RunUntilDone(CreateTask(std::move(main)));
+  }
+  template <class T>
+  T RunUntilComplete(Future<T> future) {
+    CheckMayRun();
+    return RunUntilDone(std::move(future));
+  }
+
+  // Runs until Stop() was called; at least one round.
+  void RunForever();
+
+  // Makes the run end after the round that is running, or after one round if
+  // none is. What was added by then stays queued.
+  void Stop() { stopping_ = true; }
+
+  // Ends the loop for good: destroys what is queued and the frames of tasks that
+  // are not done (which is reported), ends all I/O. Does nothing the second time.
+  // Errors: RuntimeError "Cannot close a running event loop".
+  void Close();
+
+  bool IsRunning() const { return running_; }
+  bool IsClosed() const { return closed(); }
+
+  // -- Executors.
+
+  // Runs `callable` on a thread of `executor` (null: the default pool) and gives
+  // its result, or what it threw. The callable is destroyed on that thread. If
+  // the future is cancelled, a job that has begun goes on, and its result is
+  // dropped.
+  // Errors: RuntimeError "Executor shutdown has been called" for the default pool
+  // after ShutdownDefaultExecutor(), and what Executor::Submit() throws.
+  template <class F>
+  Future<std::invoke_result_t<internal::ClosureType<F>&>> RunInExecutor(
+      Executor* executor, F&& callable,
+      const SourceLocation& location = SourceLocation::current()) {
+    WEFT_CHECK_CLOSURE(F);
+    return internal::SubmitJob(*this, executor == nullptr ? DefaultExecutor() : *executor,
+                               internal::KeepClosure(std::forward<F>(callable)), location);
+  }
+
+  // The pool that RunInExecutor(nullptr, ...) and ToThread() use; made when first
+  // needed. Errors: RuntimeError once it was shut down.
+  Executor& DefaultExecutor();
+
+  // Replaces it; null: back to a pool of the loop's own. The caller keeps
+  // `executor`, which has to outlive the loop.
+  void SetDefaultExecutor(Executor* executor) { default_executor_ = executor; }
+
+  // Ends the async generators that were not run to their end, as Run() does
+  // before it closes the loop.
+  Coro<void> ShutdownAsyncGenerators();
+
+  // Waits until the jobs of the default pool are done, and refuses new ones.
+  Coro<void> ShutdownDefaultExecutor();
+
+  // -- Descriptors that are not the loop's: level-triggered. One callback for
+  // each direction of a descriptor.
+
+  // Has `callback` run in every round in which `handle` is readable, until
+  // RemoveReader(); replaces the one before. The descriptor stays the caller's,
+  // who removes the reader before closing it.
+  // Errors: ValueError for a negative one; what the system says else, such as
+  // PERMISSION_DENIED for a regular file.
+  absl::Status AddReader(NativeHandle handle, absl::AnyInvocable<void()> callback,
+                         const SourceLocation& location = SourceLocation::current());
+  // False if there was none.
+  bool RemoveReader(NativeHandle handle);
+  // The same for writable.
+  absl::Status AddWriter(NativeHandle handle, absl::AnyInvocable<void()> callback,
+                         const SourceLocation& location = SourceLocation::current());
+  bool RemoveWriter(NativeHandle handle);
+
+  // -- Signals of the process. The main thread only.
+
+  // Has `callback` run as an ordinary callback whenever the process gets
+  // `signal`; replaces the one before.
+  // Errors: ValueError if there is no such signal; RuntimeError "sig 9 cannot be
+  // caught", and on another thread than the main one.
+  absl::Status AddSignalHandler(int signal, absl::AnyInvocable<void()> callback,
+                                const SourceLocation& location = SourceLocation::current());
+  // Restores the default. False if there was none.
+  bool RemoveSignalHandler(int signal);
+
+  // -- Errors that nobody can be thrown at.
+
+  // Replaces what is called then; null restores the default, which logs.
+  void SetExceptionHandler(ExceptionHandler handler) { exception_handler_ = std::move(handler); }
+  const ExceptionHandler& GetExceptionHandler() const { return exception_handler_; }
+  void CallExceptionHandler(const ExceptionContext& context) noexcept;
+  // What the default handler does.
+  void DefaultExceptionHandler(const ExceptionContext& context) noexcept;
+
+  // -- Debugging.
+
+  bool debug() const { return debug_; }
+  void SetDebug(bool debug);
+  absl::Duration slow_callback_duration() const { return slow_callback_duration_; }
+  void SetSlowCallbackDuration(absl::Duration duration) { slow_callback_duration_ = duration; }
+
+  // -- What the loop is made of.
+
+  std::string_view poller_name() const { return poller_->name(); }
+  Poller& poller() { return *poller_; }
+  SocketApi& socket_api() { return *socket_api_; }
+  SlabPool& slab_pool() { return slab_pool_; }
+  Clock& clock() { return *clock_; }
+
+  // -- To live inside a foreign loop.
+
+  // Readable whenever RunOnce() has something to do. The loop's own; the same for
+  // its whole life. `kInvalidHandle` if the poller has no such thing.
+  NativeHandle BackendFd();
+
+  // One round: waits for at most `max_wait` if nothing is ready. True if it ran
+  // anything. Errors: as RunForever().
+  bool RunOnce(absl::Duration max_wait);
+
+  // -- Scheduler's.
+
+  TimePoint Now() const override {
+    return latest_now_ = is_steady_ ? SteadyClock::Read() : clock_->Now();
+  }
+  void Arm(Timer* timer, TimePoint deadline) override {
+    wheel_.Arm(timer, deadline);
+    if (deadline < next_wake_) next_wake_ = deadline;
+  }
+  void Disarm(Timer* timer) override { wheel_.Disarm(timer); }
+  void HandleException(ExceptionContext context) noexcept override {
+    CallExceptionHandler(context);
+  }
+
+  // -- For weft's own parts.
+
+  // Objects that other threads' posts name and the loop owns.
+  internal::LoopOwnedList& owned() { return owned_; }
+  // Counts jobs and child processes outside, for which virtual time waits.
+  void AddOutsider() { ++outsiders_; }
+  void RemoveOutsider() { --outsiders_; }
+  // Has `runnable` run when this round's callbacks have: for what is to leave in
+  // one system call.
+  ReadyQueue& round_end() { return round_end_; }
+
+ private:
+  EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_poller, Poller* poller);
+
+  class RunScope;
+
+  void CheckMayRun() const;
+  void CheckCall() const override;
+
+  template <class T>
+  T RunUntilDone(Future<T> future) {
+    CallbackId stop = future.AddDoneCallback([this](const Future<T>&) { Stop(); });
+    RunForever();
+    future.RemoveDoneCallback(stop);
+    if (!future.Done()) ThrowStoppedEarly();
+    return future.TakeResult();
+  }
+  [[noreturn]] static void ThrowStoppedEarly();
+
+  bool RunRound(bool must_poll, TimePoint limit);
+  void Poll(TimePoint limit);
+  absl::Status PollVirtually(bool may_wait, TimePoint limit, ReadyQueue* done);
+  TimePoint SteadyMoment(TimePoint moment) const;
+  bool RunBatch();
+  void RunTimed(Runnable* runnable);
+  [[noreturn]] void ThrowDeadlock();
+  void ReportPendingTasks();
+  void DrainPoller();
+  void DropReady();
+
+  Clock* const clock_;
+  const bool is_steady_;
+  VirtualClock* const virtual_clock_;
+  std::unique_ptr<Poller> owned_poller_;
+  Poller* const poller_;
+  SocketApi* const socket_api_;
+  std::shared_ptr<internal::LoopShared> shared_;
+
+  mutable TimePoint latest_now_;  // The last reading of the clock by anybody.
+  TimePoint next_wake_ = TimePoint::InfiniteFuture();  // No later than the first deadline.
+  bool running_ = false;
+  bool stopping_ = false;
+  bool may_skip_polls_;  // The clock and the poller are the real ones.
+  bool debug_ = false;
+  bool embedded_ = false;
+  internal::PollPacer pacer_;
+  ReadyQueue round_end_;
+  int outsiders_ = 0;
+
+  TimerWheel wheel_;
+  SlabPool slab_pool_;
+  internal::FdWatcher watcher_;
+  internal::SignalWatcher signals_;
+  internal::LoopOwnedList owned_;
+  Executor* default_executor_;
+  std::unique_ptr<Executor> own_executor_;
+  bool executor_shut_down_ = false;
+  ExceptionHandler exception_handler_;
+  absl::Duration slow_callback_duration_ = absl::Milliseconds(100);
+};
+
+// The loop that is running on this thread.
+// Errors: RuntimeError "no running event loop".
+EventLoop& GetRunningLoop();
+// The same, or null.
+EventLoop* GetRunningLoopOrNull();
+
+}  // namespace weft
+
+#endif  // WEFT_LOOP_EVENT_LOOP_H_

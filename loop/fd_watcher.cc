@@ -1,0 +1,128 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/loop/fd_watcher.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/errors.h"
+#include "weft/core/exception_context.h"
+
+namespace weft::internal {
+
+FdWatcher::~FdWatcher() = default;
+
+absl::Status FdWatcher::Add(Direction direction, NativeHandle handle,
+                            absl::AnyInvocable<void()> callback, const SourceLocation& location) {
+  if (handle < 0) throw ValueError(absl::StrCat("Invalid file descriptor: ", handle));
+  Watches& watches = WatchesOf(direction);
+  // The old one goes first: the number may stand for another file by now.
+  const bool replaced = watches.contains(handle);
+  auto watch = std::make_unique<Watch>(this, direction, handle);
+  watch->callback = std::move(callback);
+  watch->location = location;
+  watch->number = ++watches_made_;
+  switch (StartWatch(watch.get())) {
+    case StartResult::kPending:
+      break;
+    case StartResult::kDone:
+      if (watch->operation.result < 0) {
+        return absl::ErrnoToStatus(static_cast<int>(-watch->operation.result),
+                                   absl::StrCat(direction == Direction::kRead ? "AddReader" : "AddWriter",
+                                                " on descriptor ", handle));
+      }
+      ToStart(direction).PushBack(watch.get());  // Ready: the next poll reports it.
+      break;
+  }
+  if (replaced) Remove(direction, handle);
+  watches[handle] = std::move(watch);
+  return absl::OkStatus();
+}
+
+bool FdWatcher::Remove(Direction direction, NativeHandle handle) {
+  Watches& watches = WatchesOf(direction);
+  auto found = watches.find(handle);
+  if (found == watches.end()) return false;
+  std::unique_ptr<Watch> watch = std::move(found->second);
+  watches.erase(found);
+  Discard(std::move(watch));
+  return true;
+}
+
+void FdWatcher::Discard(std::unique_ptr<Watch> watch) {
+  watch->Unlink();
+  watch->watcher = nullptr;
+  watch->callback = nullptr;
+  if (watch->operation.state == Operation::State::kPending) {
+    poller_->Cancel(&watch.release()->operation);  // It runs, and deletes the orphan.
+    return;
+  }
+  watch->operation.Unlink();
+}
+
+StartResult FdWatcher::StartWatch(Watch* watch) {
+  const int flags = std::exchange(watch->started_before, true) ? kWaitAgain : 0;
+  if (watch->direction == Direction::kRead) {
+    watch->operation.PrepareWaitReadable(watch->handle, flags);
+  } else {
+    watch->operation.PrepareWaitWritable(watch->handle, flags);
+  }
+  return poller_->Start(&watch->operation);
+}
+
+void FdWatcher::BeforePoll(ReadyQueue* reported) {
+  for (Direction direction : {Direction::kRead, Direction::kWrite}) {
+    while (Watch* watch = ToStart(direction).PopFront()) {
+      if (StartWatch(watch) == StartResult::kDone) reported->PushBack(&watch->operation);
+    }
+  }
+}
+
+void FdWatcher::OnReported(Runnable* runnable) {
+  Watch* watch = static_cast<Watch::WaitOperation*>(runnable)->watch;
+  if (watch->watcher == nullptr) {
+    delete watch;
+    return;
+  }
+  watch->watcher->RunCallback(watch);
+}
+
+void FdWatcher::RunCallback(Watch* watch) {
+  if (closed_) return;
+  const Direction direction = watch->direction;
+  const NativeHandle handle = watch->handle;
+  // An error is for the callback to find, by the call that it makes. Only a
+  // descriptor that is not open any more can be watched no longer.
+  const bool again = watch->operation.result != -EBADF;
+  if (again) ToStart(direction).PushBack(watch);
+  const uint64_t number = watch->number;
+  absl::AnyInvocable<void()> callback = std::move(watch->callback);
+  const SourceLocation location = watch->location;
+  try {
+    callback();
+  } catch (...) {
+    ExceptionContext context(absl::StrCat("Exception in callback ", ToString(location)));
+    context.exception = std::current_exception();
+    context.location = location;
+    scheduler_->HandleException(std::move(context));
+  }
+  auto found = WatchesOf(direction).find(handle);
+  if (found == WatchesOf(direction).end() || found->second->number != number) return;
+  watch->callback = std::move(callback);
+  if (!again) Remove(direction, handle);
+}
+
+void FdWatcher::Close() {
+  closed_ = true;
+  for (Watches* watches : {&readers_, &writers_}) {
+    while (!watches->empty()) {
+      std::unique_ptr<Watch> watch = std::move(watches->begin()->second);
+      watches->erase(watches->begin());
+      Discard(std::move(watch));
+    }
+  }
+}
+
+}  // namespace weft::internal

@@ -1,0 +1,96 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_LOOP_FD_WATCHER_H_
+#define WEFT_LOOP_FD_WATCHER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "weft/core/intrusive_list.h"
+#include "weft/core/scheduler.h"
+#include "weft/core/source_location.h"
+#include "weft/poller/operation.h"
+#include "weft/poller/poller.h"
+
+namespace weft::internal {
+
+// The callbacks of AddReader() and AddWriter(): level-triggered, over operations
+// that report once. A watch whose callback has run is started again just before
+// the next poll; if the descriptor is ready still, that start says so at once,
+// and counts as reported by that poll.
+//
+// Threads: belongs to the loop's thread.
+class FdWatcher {
+ public:
+  enum class Direction { kRead, kWrite };
+
+  FdWatcher(Scheduler* scheduler, Poller* poller) : scheduler_(scheduler), poller_(poller) {}
+  ~FdWatcher();
+
+  // See EventLoop::AddReader().
+  absl::Status Add(Direction direction, NativeHandle handle, absl::AnyInvocable<void()> callback,
+                   const SourceLocation& location);
+  bool Remove(Direction direction, NativeHandle handle);
+
+  // Just before a poll: appends those that are ready already to `reported`,
+  // readers before writers of the same descriptor.
+  void BeforePoll(ReadyQueue* reported);
+
+  // Drops all callbacks without running them. The operations end by
+  // Poller::CancelAll().
+  void Close();
+
+ private:
+  // One callback and its operation. The operation's memory must stay until the
+  // poller gives it back; so a watch that is removed meanwhile becomes an orphan,
+  // which goes when its operation runs.
+  struct Watch : ListNode {
+    Watch(FdWatcher* owner, Direction watched, NativeHandle on)
+        : watcher(owner), direction(watched), handle(on), operation(this) {}
+
+    struct WaitOperation : Operation {
+      explicit WaitOperation(Watch* on) : Operation(&FdWatcher::OnReported), watch(on) {}
+      Watch* watch;
+    };
+
+    FdWatcher* watcher;  // Null: an orphan.
+    Direction direction;
+    NativeHandle handle;
+    uint64_t number = 0;  // An address may come back, this does not.
+    SourceLocation location;
+    // Empty while it runs.
+    absl::AnyInvocable<void()> callback;
+    bool started_before = false;
+    WaitOperation operation;
+  };
+
+  using Watches = absl::flat_hash_map<NativeHandle, std::unique_ptr<Watch>>;
+
+  static void OnReported(Runnable* runnable);
+  Watches& WatchesOf(Direction direction) {
+    return direction == Direction::kRead ? readers_ : writers_;
+  }
+  List<Watch>& ToStart(Direction direction) {
+    return direction == Direction::kRead ? readers_to_start_ : writers_to_start_;
+  }
+  void RunCallback(Watch* watch);
+  void Discard(std::unique_ptr<Watch> watch);
+  StartResult StartWatch(Watch* watch);
+
+  Scheduler* const scheduler_;
+  Poller* const poller_;
+  Watches readers_;
+  Watches writers_;
+  List<Watch> readers_to_start_;
+  List<Watch> writers_to_start_;
+  uint64_t watches_made_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace weft::internal
+
+#endif  // WEFT_LOOP_FD_WATCHER_H_

@@ -1,0 +1,27 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/loop/loop_ref.h"
+
+#include "weft/core/errors.h"
+
+namespace weft::internal {
+
+Handle LoopShared::Post(CallbackSlot* slot) {
+  if (IsRunningHere()) {
+    SchedulerCore* core = scheduler_->core();
+    if (core->current_context != nullptr) slot->context() = *core->current_context;
+    core->ready.PushBack(slot);
+    return Handle(scheduler_, slot);
+  }
+  slot->set_posted();
+  const Handle handle(scheduler_, slot);  // From the push on the slot is the loop's.
+  if (inbox_.Push(slot) == Inbox::PushResult::kClosed) {
+    slot->Drop();
+    throw RuntimeError("Event loop is closed");
+  }
+  WakeIfAsleep();
+  return handle;
+}
+
+}  // namespace weft::internal

@@ -1,0 +1,143 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/loop/run.h"
+
+#include <csignal>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/log.h"
+#include "weft/loop/signal_watcher.h"
+
+namespace weft {
+namespace {
+
+// Asks those of `tasks` that are not done once more, each time `patience` has
+// passed, and names them. Stops when it is destroyed.
+class Insistence {
+ public:
+  Insistence(EventLoop& loop, const std::vector<TaskRef>& tasks, absl::Duration patience)
+      : loop_(loop), tasks_(tasks), patience_(patience) {
+    if (patience_ < absl::InfiniteDuration()) Wait();
+  }
+  ~Insistence() { timer_.Cancel(); }
+
+ private:
+  void Wait() {
+    timer_ = loop_.CallLater(patience_, [this] {
+      for (TaskRef task : tasks_) {
+        if (task.Done()) continue;
+        internal::Log(LogSeverity::kWarning,
+                      absl::StrCat("not done by the shutdown deadline: ", task.ToString()));
+        task.Cancel();
+      }
+      Wait();
+    });
+  }
+
+  EventLoop& loop_;
+  const std::vector<TaskRef>& tasks_;
+  const absl::Duration patience_;
+  TimerHandle timer_;
+};
+
+}  // namespace
+
+Runner::~Runner() {
+  try {
+    Close();
+  } catch (...) {
+    internal::Log(LogSeverity::kError,
+                  absl::StrCat("closing a Runner failed: ",
+                               DescribeException(std::current_exception())));
+  }
+}
+
+EventLoop& Runner::GetLoop() {
+  if (closed_) throw RuntimeError("Runner is closed");
+  if (loop_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<EventLoop>> made = EventLoop::Create(options_);
+    if (!made.ok()) throw ValueError(std::string(made.status().message()));
+    loop_ = *std::move(made);
+  }
+  return *loop_;
+}
+
+void Runner::CheckMayRun(const char* caller) const {
+  if (Scheduler::Current() != nullptr) {
+    throw RuntimeError(absl::StrCat(caller, " cannot be called from a running event loop"));
+  }
+  if (closed_) throw RuntimeError("Runner is closed");
+}
+
+void Runner::Close() {
+  if (closed_) return;
+  if (loop_ != nullptr) {
+    if (loop_->IsRunning()) throw RuntimeError("Cannot close a running event loop");
+    if (!loop_->IsClosed()) {
+      // Whatever fails here, the loop gets closed.
+      struct Closer {
+        Runner* runner;
+        ~Closer() {
+          runner->closed_ = true;
+          runner->loop_->Close();
+        }
+      } closer{this};
+      CancelAllTasks();
+      loop_->RunUntilComplete(loop_->ShutdownAsyncGenerators());
+      loop_->RunUntilComplete(loop_->ShutdownDefaultExecutor());
+    }
+  }
+  closed_ = true;
+}
+
+// As asyncio does: each is asked once, in the order of creation, and its cleanup
+// awaited; what it throws instead of the cancellation is reported.
+void Runner::CancelAllTasks() {
+  std::vector<TaskRef> tasks = loop_->AllTasks();
+  if (tasks.empty()) return;
+  for (TaskRef& task : tasks) task.Cancel();
+  Future<void> all_done = loop_->CreateFuture<void>();
+  size_t left = tasks.size();
+  for (TaskRef& task : tasks) {
+    internal::AddDoneCallback(
+        task.state(),
+        [&left, all_done]() mutable {
+          if (--left == 0) all_done.SetResult();
+        },
+        SourceLocation::current());
+  }
+  {
+    Insistence insistence(*loop_, tasks, options_.shutdown_deadline);
+    loop_->RunUntilComplete(all_done);
+  }
+  for (TaskRef& task : tasks) {
+    if (task.Cancelled()) continue;
+    std::exception_ptr error = task.Exception();
+    if (error == nullptr) continue;
+    ExceptionContext context("unhandled exception during Run() shutdown");
+    context.exception = error;
+    context.location = task.state()->created_at();
+    context.future = task;
+    loop_->CallExceptionHandler(context);
+  }
+}
+
+Runner::InterruptScope::InterruptScope(EventLoop& loop, TaskRef main) : loop_(&loop) {
+  if (!internal::SignalWatcher::MayHandleInterrupt()) return;
+  auto state = std::make_shared<State>();
+  const auto on_interrupt = [loop = loop_, main, state]() mutable {
+    ++state->count;
+    // From now on the system's default: a second one ends the process at once.
+    loop->RemoveSignalHandler(SIGINT);
+    main.Cancel();
+  };
+  if (loop.AddSignalHandler(SIGINT, on_interrupt).ok()) state_ = std::move(state);
+}
+
+Runner::InterruptScope::~InterruptScope() {
+  if (state_ != nullptr) loop_->RemoveSignalHandler(SIGINT);
+}
+
+}  // namespace weft

@@ -1,0 +1,138 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_LOOP_RUN_H_
+#define WEFT_LOOP_RUN_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "weft/core/coro.h"
+#include "weft/core/errors.h"
+#include "weft/core/task.h"
+#include "weft/loop/environment.h"
+#include "weft/loop/event_loop.h"
+
+namespace weft {
+
+template <class T>
+T Run(Coro<T> main, RunOptions options = RunOptions());
+
+// Runner
+//
+// Several runs on one loop, and its orderly end: what `Run()` is made of, for
+// test frameworks and programs that need the loop between runs.
+//
+//   Runner runner;
+//   int a = runner.Run(First());
+//   int b = runner.Run(Second());   // The same loop.
+//   runner.Close();
+//
+// The loop is made by the first call that needs it. Close() cancels the tasks
+// that are left and waits for their cleanup, ends async generators and the
+// default executor, and closes the loop; the destructor does the same.
+//
+// While a run is suspended, SIGINT cancels its main task (on the main thread, and
+// if nobody else handles the signal), and Run() throws KeyboardInterrupt when
+// that has cleaned up. A second SIGINT ends the process at once.
+//
+// Threads: belongs to the thread that runs it.
+// Python: asyncio.Runner.
+class Runner {
+ public:
+  explicit Runner(RunOptions options = RunOptions()) : options_(std::move(options)) {}
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  ~Runner();
+
+  // Runs `main` to its end, and returns its value or throws what it threw.
+  // Errors: RuntimeError "Runner is closed"; "Runner.run() cannot be called from a
+  // running event loop"; ValueError if `main` is no coroutine any more, and if
+  // the options name no poller that works.
+  template <class T>
+  T Run(Coro<T> main) {
+    CheckMayRun("Runner.Run()");
+    if (!main) throw ValueError("main: a coroutine was expected, got one that was used before");
+    Task<T> task = GetLoop().CreateTask(std::move(main));
+    return RunTask(std::move(task));
+  }
+
+  // The loop, made if need be. Errors: RuntimeError "Runner is closed";
+  // ValueError if there is no such poller.
+  EventLoop& GetLoop();
+
+  // Ends the loop. Does nothing the second time.
+  // Errors: RuntimeError inside of a run.
+  void Close();
+
+ private:
+  template <class T>
+  friend T Run(Coro<T> main, RunOptions options);
+
+  // Handles SIGINT while it lives.
+  class InterruptScope {
+   public:
+    InterruptScope(EventLoop& loop, TaskRef main);
+    ~InterruptScope();
+    bool interrupted() const { return state_ != nullptr && state_->count > 0; }
+
+   private:
+    struct State {
+      int count = 0;
+    };
+    EventLoop* loop_;
+    std::shared_ptr<State> state_;  // Null: it is not ours to handle.
+  };
+
+  void CheckMayRun(const char* caller) const;
+
+  template <class T>
+  T RunTask(Task<T> task) {
+    InterruptScope interrupt(*loop_, task);
+    try {
+      return loop_->RunUntilComplete(Future<T>(task));
+    } catch (const CancelledError&) {
+      if (interrupt.interrupted() && task.Uncancel() == 0) throw KeyboardInterrupt();
+      throw;
+    }
+  }
+
+  void CancelAllTasks();
+
+  RunOptions options_;
+  std::unique_ptr<EventLoop> loop_;
+  bool closed_ = false;
+};
+
+// Runs a program: makes a loop, runs `main` to its end, cancels the tasks that
+// are left and waits for their cleanup, ends async generators and the default
+// executor, closes the loop, and returns what `main` returned or throws what it
+// threw.
+//
+//   Coro<int> Main() { ... co_return 0; }
+//   int main() { return weft::Run(Main()); }
+//
+// What a task throws while it is cancelled goes to the exception handler.
+//
+// Errors: RuntimeError "Run() cannot be called from a running event loop" (the
+// coroutine is destroyed); ValueError as for Runner; KeyboardInterrupt if
+// SIGINT ended it.
+// Python: asyncio.run().
+template <class T>
+T Run(Coro<T> main, RunOptions options) {
+  Runner runner(std::move(options));
+  runner.CheckMayRun("Run()");
+  if constexpr (std::is_void_v<T>) {
+    runner.Run(std::move(main));
+    runner.Close();
+  } else {
+    T result = runner.Run(std::move(main));
+    runner.Close();
+    return result;
+  }
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LOOP_RUN_H_
