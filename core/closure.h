@@ -77,6 +77,32 @@ ClosureType<F> KeepClosure(F&& callable) {
   }
 }
 
+// A callable that runs in place, while whoever gave it waits: an lvalue, or what
+// `Take()` names, is used where it is; a temporary is kept.
+template <class F>
+class InPlaceClosure {
+ public:
+  explicit InPlaceClosure(F&& callable) : callable_(std::forward<F>(callable)) {}
+  std::remove_reference_t<F>& get() { return callable_; }
+
+ private:
+  F callable_;
+};
+template <class F>
+class InPlaceClosure<F&> {
+ public:
+  explicit InPlaceClosure(F& callable) : callable_(&callable) {}
+  F& get() { return *callable_; }
+
+ private:
+  F* callable_;
+};
+template <class F>
+class InPlaceClosure<Taken<F>> : public InPlaceClosure<F&> {
+ public:
+  explicit InPlaceClosure(Taken<F> taken) : InPlaceClosure<F&>(taken.get()) {}
+};
+
 }  // namespace internal
 }  // namespace weft
 

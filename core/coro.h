@@ -166,6 +166,16 @@ class [[nodiscard]] Coro {
   internal::CoroPromise* promise_;
 };
 
+namespace internal {
+
+template <class T>
+struct IsCoro : std::false_type {};
+template <class T>
+struct IsCoro<Coro<T>> : std::true_type {
+  using ValueType = T;
+};
+
+}  // namespace internal
 }  // namespace weft
 
 #endif  // WEFT_CORE_CORO_H_

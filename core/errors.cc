@@ -60,5 +60,16 @@ bool IsHandlingCancelledError() {
   return type != nullptr && *type == typeid(CancelledError);
 }
 
+bool IsCancelledError(const std::exception_ptr& error) {
+  if (error == nullptr) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const CancelledError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace internal
 }  // namespace weft

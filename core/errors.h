@@ -137,6 +137,9 @@ namespace internal {
 // True inside a handler of a `CancelledError`. Costs no second throw.
 bool IsHandlingCancelledError();
 
+// Whether `error`, which may be null, is a `CancelledError`. Costs a throw.
+bool IsCancelledError(const std::exception_ptr& error);
+
 }  // namespace internal
 }  // namespace weft
 

@@ -206,7 +206,7 @@ class [[nodiscard]] FutureAwaiter {
 // Threads: belongs to the loop's thread.
 // Python: asyncio.Future.
 template <class T = void>
-class [[nodiscard]] Future {
+class Future {
  public:
   using ValueType = T;
 

@@ -9,6 +9,7 @@
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/log.h"
+#include "weft/core/observer.h"
 
 namespace weft::internal {
 namespace {
@@ -31,6 +32,15 @@ void ReportUnretrieved(FutureStateRef state) {
         owner->HandleException(std::move(context));
       },
       location);
+}
+
+// Lets go of one that waited for a future that nobody can complete any more.
+void DropWaiter(Runnable* waiter) {
+  if (Observer::IsObserver(waiter)) {
+    static_cast<Observer*>(waiter)->Drop();
+  } else {
+    static_cast<CallbackSlot*>(waiter)->Drop();
+  }
 }
 
 }  // namespace
@@ -76,11 +86,13 @@ std::string FutureState::Repr() const {
 
 void FutureState::OnUnreferenced() {
   if (callback_refs_ > 0) {
-    // Done: the callbacks are queued and will let go. Pending: they never run.
-    if (done()) return;
     ++refs_;  // So that their letting go does not come back here.
-    while (Runnable* callback = waiters_.PopFront()) static_cast<CallbackSlot*>(callback)->Drop();
+    if (!GoesOnAlone()) {
+      // Those that are queued will run and let go; those still here never run.
+      while (Runnable* waiter = waiters_.PopFront()) DropWaiter(waiter);
+    }
     --refs_;
+    if (callback_refs_ > 0) return;
   }
   if ((flags_ & kUnretrieved) != 0) {
     flags_ &= ~kUnretrieved;

@@ -93,11 +93,22 @@ class FutureState : public Cancellable, public PooledObject {
     return const_cast<FutureState*>(this)->outcome<T>();
   }
 
-  // The error of a finished future, or null.
+  // Whether it finished with an error, and that error; else null.
+  bool has_error() const { return (flags_ & kHasError) != 0; }
   virtual std::exception_ptr error() const = 0;
 
   // The value in words, for Repr(); empty if there is none to show.
   virtual std::string value_text() const { return std::string(); }
+
+  // A mark for whoever goes through a list of futures that may hold one twice.
+  // Returns whether it was not set; whoever sets it takes it away at once.
+  bool Mark() {
+    const bool is_new = (flags_ & kMarked) == 0;
+    flags_ |= kMarked;
+    return is_new;
+  }
+  void Unmark() { flags_ &= ~kMarked; }
+  bool is_marked() const { return (flags_ & kMarked) != 0; }
 
   bool exception_retrieved() const { return (flags_ & kUnretrieved) == 0; }
   void MarkRetrieved() { flags_ &= ~kUnretrieved; }
@@ -108,7 +119,7 @@ class FutureState : public Cancellable, public PooledObject {
   // REQUIRES: not done.
   void Finish(bool has_error) {
     status_ = Status::kFinished;
-    if (has_error) flags_ |= kUnretrieved;
+    if (has_error) flags_ |= kUnretrieved | kHasError;
     if (ABSL_PREDICT_TRUE(!scheduler_->closed)) scheduler_->ready.Splice(&waiters_);
   }
   // The same for a cancellation. `error`: null, or the one to throw.
@@ -125,6 +136,11 @@ class FutureState : public Cancellable, public PooledObject {
       : scheduler_(scheduler), created_at_(created_at) {}
   virtual ~FutureState() = default;
 
+  // Nobody refers to it but callbacks, and what waits of its own accord for
+  // others (see Observer). Whether such waits are left that can still end it; to
+  // be answered again when one of them has let go.
+  virtual bool GoesOnAlone() { return false; }
+
   void set_outcome_offset(size_t offset) { outcome_offset_ = static_cast<uint16_t>(offset); }
 
   // Nobody refers to it but callbacks that wait for it.
@@ -134,6 +150,8 @@ class FutureState : public Cancellable, public PooledObject {
   static constexpr uint8_t kMovedOut = 2;
   static constexpr uint8_t kKindFlag1 = 4;  // The kind's own.
   static constexpr uint8_t kKindFlag2 = 8;
+  static constexpr uint8_t kMarked = 16;
+  static constexpr uint8_t kHasError = 32;
 
   uint8_t flags_ = 0;
 

@@ -14,6 +14,28 @@
 namespace weft {
 namespace internal {
 
+// Ends an await, and says how it ended.
+template <class Awaiter>
+auto ResumeAsOutcome(Awaiter& awaiter) {
+  if constexpr (IsWeftAwaiter<Awaiter>) {
+    return awaiter.await_outcome();
+  } else {
+    using Result = decltype(awaiter.await_resume());
+    Outcome<std::remove_cvref_t<Result>> outcome;
+    try {
+      if constexpr (std::is_void_v<Result>) {
+        awaiter.await_resume();
+        outcome.Emplace();
+      } else {
+        outcome.Emplace(awaiter.await_resume());
+      }
+    } catch (...) {
+      outcome.SetCurrentException();
+    }
+    return outcome;
+  }
+}
+
 // `A` is kept: an awaitable given as a temporary moves in.
 template <class A>
 class [[nodiscard]] NoThrowAwaiter {
@@ -32,24 +54,7 @@ class [[nodiscard]] NoThrowAwaiter {
     return awaiter_.await_suspend(handle);
   }
 
-  Outcome<ValueType> await_resume() {
-    if constexpr (IsWeftAwaiter<decltype(awaiter_)>) {
-      return awaiter_.await_outcome();
-    } else {
-      Outcome<ValueType> outcome;
-      try {
-        if constexpr (std::is_void_v<ValueType>) {
-          awaiter_.await_resume();
-          outcome.Emplace();
-        } else {
-          outcome.Emplace(awaiter_.await_resume());
-        }
-      } catch (...) {
-        outcome.SetCurrentException();
-      }
-      return outcome;
-    }
-  }
+  Outcome<ValueType> await_resume() { return ResumeAsOutcome(awaiter_); }
   // So that it is one of weft's awaiters. It cannot fail.
   Outcome<Outcome<ValueType>> await_outcome() {
     Outcome<Outcome<ValueType>> outcome;

@@ -49,6 +49,8 @@ class [[nodiscard]] YieldAwaiter {
 class [[nodiscard]] SleepAwaiter : private Timer {
  public:
   explicit SleepAwaiter(absl::Duration delay) : Timer(&OnDue), delay_(delay) {}
+  // Before it is awaited.
+  SleepAwaiter(SleepAwaiter&& other) noexcept : SleepAwaiter(other.delay_) {}
   ~SleepAwaiter() {
     // Only in a frame that is destroyed in the midst of the wait.
     if (ABSL_PREDICT_FALSE(is_armed() || is_linked())) DisarmTimer();

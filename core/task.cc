@@ -11,12 +11,18 @@ TaskRef CurrentTask() {
 }
 
 std::vector<TaskRef> AllTasks() {
+  return internal::TasksOf(*Scheduler::CurrentOrThrow().core());
+}
+
+namespace internal {
+
+std::vector<TaskRef> TasksOf(SchedulerCore& core) {
   std::vector<TaskRef> tasks;
-  List<internal::TaskLink>& all = Scheduler::CurrentOrThrow().core()->tasks;
-  for (internal::TaskLink* link = all.front(); link != nullptr; link = all.Next(link)) {
-    tasks.emplace_back(internal::TaskState::FromLink(link));
+  for (TaskLink* link = core.tasks.front(); link != nullptr; link = core.tasks.Next(link)) {
+    tasks.emplace_back(TaskState::FromLink(link));
   }
   return tasks;
 }
 
+}  // namespace internal
 }  // namespace weft

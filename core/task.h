@@ -44,13 +44,6 @@ class TaskStateOf final : public TaskState {
   Outcome<T> outcome_;
 };
 
-template <class T>
-struct IsCoro : std::false_type {};
-template <class T>
-struct IsCoro<Coro<T>> : std::true_type {
-  using ValueType = T;
-};
-
 template <class A>
 Coro<std::remove_cvref_t<AwaitResult<A>>> AwaitInCoro(A awaitable) {
   co_return co_await std::move(awaitable);
@@ -109,7 +102,7 @@ auto CallToCoro(F&& callable, Args&&... args) {
 // Threads: belongs to the loop's thread.
 // Python: asyncio.Task; but the loop holds its tasks, so none is lost.
 template <class T = void>
-class [[nodiscard]] Task : public Future<T> {
+class Task : public Future<T> {
  public:
   Task() = default;
   explicit Task(internal::IntrusivePtr<internal::TaskState> state)
@@ -168,6 +161,8 @@ TaskRef CurrentTask();
 std::vector<TaskRef> AllTasks();
 
 namespace internal {
+
+std::vector<TaskRef> TasksOf(SchedulerCore& core);
 
 template <class T>
 Task<T> StartTask(Scheduler& scheduler, Coro<T> coro, const SourceLocation& location) {

@@ -51,7 +51,16 @@ void TaskState::RunStep(Runnable* runnable) {
   } while (task->progress_ == Progress::kGoesOn);
   core->current_task = nullptr;
   core->current_context = nullptr;
-  if (task->progress_ == Progress::kEnds) task->End();
+  if (task->progress_ == Progress::kEnds) return task->End();
+  if (ABSL_PREDICT_FALSE((task->flags_ & kMustCancel) != 0)) task->CancelWait();
+}
+
+// The task was asked to end while it ran, and waits now.
+void TaskState::CancelWait() {
+  if (waiting_on_ == nullptr) return;  // It is queued, and will see for itself.
+  flags_ = (flags_ & ~kMustCancel) | kBeingAsked;
+  const std::exception_ptr error = cancel_error_;
+  ContinueCancel(1, RequestCancel(waiting_on_, error));
 }
 
 // The order matters: what the frame's end does (a parameter's destructor that

@@ -65,6 +65,7 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   // -- For those who hold the task.
 
+  using FutureState::Cancel;
   int cancelling() const { return cancels_; }
   int Uncancel();
 
@@ -109,6 +110,7 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   static void RunStep(Runnable* runnable);
 
   void End();
+  void CancelWait();
 
   // Empties the outcome that the root coroutine left.
   virtual void ResetOutcome() = 0;

@@ -1,0 +1,102 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_OBSERVER_H_
+#define WEFT_CORE_OBSERVER_H_
+
+#include <utility>
+
+#include "weft/core/future_state.h"
+#include "weft/core/runnable.h"
+
+namespace weft::internal {
+
+class Observer;
+
+// What a future that is made of others (a gather, a shield) does when one of
+// those is done.
+class Observing {
+ public:
+  // The future itself.
+  virtual FutureState* outer() = 0;
+  // `observer` runs: its target is done.
+  virtual void OnTargetDone(Observer* observer) = 0;
+  // The target of `observer` is gone and will never be done.
+  virtual void OnTargetDropped(Observer* observer) = 0;
+
+ protected:
+  ~Observing() = default;
+};
+
+// The entry of one future in the list of those who wait for another, as a
+// callback is; a member of the one that waits.
+//
+// Ownership: a future that is made of others must end, and call its own
+// callbacks, when those end, though nobody holds it. So an observer that waits
+// holds `outer()`, as a callback holds its future, and its target strongly,
+// since whoever holds `outer()` may cancel the target through it. That is a ring,
+// and it is cut when nobody else holds `outer()`: then it becomes no more than a
+// callback of the target (`Weaken()`), which goes with the target if that is
+// never completed.
+class Observer : public Runnable {
+ public:
+  Observer() : Runnable(&RunObserver) {}
+  ~Observer() {
+    if (target_ == nullptr) return;
+    if (is_weak_) {
+      target_->ReleaseCallbackRef();
+    } else {
+      target_->Release();
+    }
+  }
+
+  FutureState* target() const { return target_; }
+  void set_target(FutureStateRef target) { target_ = target.Detach(); }
+
+  // Waits for the target. REQUIRES: that is not done.
+  void Start(Observing* owner) {
+    owner_ = owner;
+    owner->outer()->AddCallbackRef();
+    target_->waiters().PushBack(this);
+  }
+  bool is_started() const { return owner_ != nullptr; }
+
+  // Takes that back. REQUIRES: somebody else holds `outer()`.
+  void Stop() {
+    Unlink();
+    std::exchange(owner_, nullptr)->outer()->ReleaseCallbackRef();
+  }
+
+  // Nobody holds `outer()`. May end in Drop().
+  void Weaken() {
+    if (is_weak_ || target_ == nullptr) return;
+    is_weak_ = true;
+    target_->AddCallbackRef();
+    target_->Release();
+  }
+
+  // The target goes, it will never be done.
+  void Drop() {
+    Observing* owner = std::exchange(owner_, nullptr);
+    std::exchange(target_, nullptr)->ReleaseCallbackRef();
+    owner->OnTargetDropped(this);
+    owner->outer()->ReleaseCallbackRef();  // May be the end of this.
+  }
+
+  static bool IsObserver(const Runnable* runnable) { return runnable->run_fn() == &RunObserver; }
+
+ private:
+  static void RunObserver(Runnable* runnable) {
+    Observing* owner = std::exchange(static_cast<Observer*>(runnable)->owner_, nullptr);
+    owner->OnTargetDone(static_cast<Observer*>(runnable));
+    owner->outer()->ReleaseCallbackRef();  // May be the end of this.
+  }
+
+  bool is_weak_ = false;
+  FutureState* target_ = nullptr;
+  Observing* owner_ = nullptr;  // While it waits.
+};
+
+}  // namespace weft::internal
+
+#endif  // WEFT_CORE_OBSERVER_H_
