@@ -7,5 +7,8 @@
 cd "$WEFT_ROOT"
 source tools/setup/common.sh
 
+# Not Debian's, but there.
+if type -P clang-16 >/dev/null && type -P ld.lld >/dev/null; then exit; fi
+
 lock
 install_packages "for --config=clang, asan and tsan" clang-16 libclang-rt-16-dev lld-16 llvm-16

@@ -19,6 +19,7 @@ give_up() {
 # Several clones may set up at once; the second waits for the first.
 lock() {
   mkdir -p "$WEFT_CACHE" || give_up "$WEFT_CACHE cannot be created. Set XDG_CACHE_HOME to a folder that can."
+  if ! type -P flock >/dev/null; then return; fi
   exec 9>"$WEFT_CACHE/setup.lock"
   if ! flock --nonblock 9; then
     say "another set-up is running, waiting for it"
