@@ -103,4 +103,6 @@ common --override_repository=rules_cc=$WEFT_ROOT/third_party/shims/rules_cc
 common --override_repository=rules_java=/usr/share/bazel/rules/java
 build --disk_cache=$WEFT_CACHE/disk_cache
 END
-say "ready; the first build also compiles Abseil and GoogleTest, which takes a minute or two"
+if [[ ! -d $WEFT_CACHE/disk_cache ]]; then
+  say "ready; the first build also compiles Abseil and GoogleTest, which takes two or three minutes"
+fi
