@@ -21,7 +21,7 @@ class Observing {
   virtual FutureState* outer() = 0;
   // `observer` runs: its target is done.
   virtual void OnTargetDone(Observer* observer) = 0;
-  // The target of `observer` is gone and will never be done.
+  // `observer` will never run.
   virtual void OnTargetDropped(Observer* observer) = 0;
 
  protected:
@@ -67,7 +67,7 @@ class Observer : public Runnable {
     std::exchange(owner_, nullptr)->outer()->ReleaseCallbackRef();
   }
 
-  // Nobody holds `outer()`. May end in Drop().
+  // Nobody holds `outer()`. May call Drop().
   void Weaken() {
     if (is_weak_ || target_ == nullptr) return;
     is_weak_ = true;
@@ -75,10 +75,11 @@ class Observer : public Runnable {
     target_->Release();
   }
 
-  // The target goes, it will never be done.
+  // It will never run: the target goes and is not done, or the loop has closed.
+  // REQUIRES: in no list.
   void Drop() {
     Observing* owner = std::exchange(owner_, nullptr);
-    std::exchange(target_, nullptr)->ReleaseCallbackRef();
+    if (is_weak_) std::exchange(target_, nullptr)->ReleaseCallbackRef();
     owner->OnTargetDropped(this);
     owner->outer()->ReleaseCallbackRef();  // May be the end of this.
   }

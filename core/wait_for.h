@@ -1,0 +1,163 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_CORE_WAIT_FOR_H_
+#define WEFT_CORE_WAIT_FOR_H_
+
+#include <coroutine>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "weft/core/awaitable.h"
+#include "weft/core/ensure_future.h"
+#include "weft/core/errors.h"
+#include "weft/core/future.h"
+#include "weft/core/no_throw.h"
+#include "weft/core/outcome.h"
+#include "weft/core/runnable.h"
+#include "weft/core/task_state.h"
+#include "weft/core/timeout.h"
+#include "weft/core/waiter.h"
+
+namespace weft {
+namespace internal {
+
+// With no time at all: makes a future of `A`, and unless that is done, cancels it
+// and waits until it has ended.
+template <class A>
+class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
+ public:
+  using Result = AwaitResult<A>;
+
+  explicit CancelAndWaitAwaiter(A&& awaitable)
+      : Runnable(&OnDone), awaitable_(std::forward<A>(awaitable)) {}
+  CancelAndWaitAwaiter(const CancelAndWaitAwaiter&) = delete;
+
+  bool await_ready() {
+    future_.emplace(EnsureFuture(std::forward<A>(awaitable_)));
+    return future_->Done();
+  }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) {
+    wait_.Begin(handle);
+    future_->state()->waiters().PushBack(this);
+    future_->Cancel();
+  }
+  Result await_resume() {
+    Unlink();
+    wait_.EndOrThrow();
+    if (WasCancelledHere()) throw TimeoutError();
+    return ResultAwaiter().await_resume();
+  }
+  Outcome<std::remove_cvref_t<Result>> await_outcome() {
+    Unlink();
+    Outcome<std::remove_cvref_t<Result>> outcome;
+    if (wait_.End()) {
+      outcome.SetCancelled(wait_.task()->cancelled_error());
+      return outcome;
+    }
+    if (WasCancelledHere()) {
+      outcome.SetError(MakeTimeoutError());
+      return outcome;
+    }
+    return ResultAwaiter().await_outcome();
+  }
+
+ private:
+  using Type = decltype(EnsureFuture(std::declval<A>()));
+
+  static void OnDone(Runnable* runnable) {
+    static_cast<CancelAndWaitAwaiter*>(runnable)->wait_.Wake();
+  }
+
+  bool WasCancelledHere() const { return wait_.was_woken() && future_->Cancelled(); }
+
+  // A reference to a future that the caller keeps gives a reference.
+  decltype(auto) ResultAwaiter() {
+    if constexpr (FutureLike<A> && std::is_lvalue_reference_v<A>) {
+      return std::as_const(*future_).operator co_await();
+    } else {
+      return std::move(*future_).operator co_await();
+    }
+  }
+
+  A awaitable_;
+  std::optional<Type> future_;
+  Wait wait_;
+};
+
+template <class A>
+class [[nodiscard]] WaitForAwaiter {
+ public:
+  using Result = AwaitResult<A>;
+
+  WaitForAwaiter(A&& awaitable, absl::Duration timeout) {
+    if (timeout > absl::ZeroDuration()) {
+      in_time_.emplace(std::forward<A>(awaitable), TimeLimit(timeout));
+    } else {
+      at_once_.emplace(std::forward<A>(awaitable));
+    }
+  }
+  WaitForAwaiter(const WaitForAwaiter&) = delete;
+
+  bool await_ready() { return in_time_ ? in_time_->await_ready() : at_once_->await_ready(); }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> handle) {
+    if (!in_time_) {
+      at_once_->await_suspend(handle);
+      return true;
+    }
+    if constexpr (std::is_void_v<decltype(in_time_->await_suspend(handle))>) {
+      in_time_->await_suspend(handle);
+      return true;
+    } else {
+      return in_time_->await_suspend(handle);
+    }
+  }
+  Result await_resume() { return in_time_ ? in_time_->await_resume() : at_once_->await_resume(); }
+  Outcome<std::remove_cvref_t<Result>> await_outcome() {
+    return in_time_ ? in_time_->await_outcome() : at_once_->await_outcome();
+  }
+
+ private:
+  std::optional<TimeoutAwaiter<A>> in_time_;
+  std::optional<CancelAndWaitAwaiter<A>> at_once_;
+};
+
+// What WaitFor() returns.
+template <class A>
+class [[nodiscard]] WaitForAwaitable {
+ public:
+  WaitForAwaitable(A&& awaitable, absl::Duration timeout)
+      : timeout_(timeout), awaitable_(std::forward<A>(awaitable)) {}
+
+  WaitForAwaiter<A> operator co_await() && {
+    return WaitForAwaiter<A>(std::forward<A>(awaitable_), timeout_);
+  }
+
+ private:
+  absl::Duration timeout_;
+  A awaitable_;
+};
+
+}  // namespace internal
+
+// Awaits `awaitable` for at most `timeout`: WithTimeout(), but if `timeout` is
+// zero or less, a coroutine is not even started, and what is done already gives
+// its result. When it throws TimeoutError, `awaitable` was cancelled and has
+// ended; Shield() it to have it run on.
+//
+//   int n = co_await WaitFor(Count(), absl::Seconds(1));
+//
+// Python: asyncio.wait_for(). A coroutine runs in the calling task.
+template <Awaitable A>
+internal::WaitForAwaitable<A> WaitFor(A&& awaitable, absl::Duration timeout) {
+  return internal::WaitForAwaitable<A>(std::forward<A>(awaitable), timeout);
+}
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_WAIT_FOR_H_
