@@ -186,12 +186,13 @@ class Source:
 
     def declares(self, first, last):
         """Whether the condition [first, last) declares a variable: `auto v = ...`."""
+        if not is_word(self.text[first]):
+            return False
         for j in range(first, last):
             if self.text[j] == "=":
-                before = self.at(j - 1)
-                return before == "]" or (
-                    is_word(before or "0") and j - 2 >= first and self.at(j - 2) not in (".", "->", "::")
-                )
+                if self.at(j - 1) == "]":
+                    return "auto" in self.text[first:j]
+                return is_word(self.at(j - 1)) and j - 2 >= first and self.at(j - 2) not in (".", "->", "::")
             if self.text[j] in ("(", "==", "!", "co_await"):
                 return False
         return False
