@@ -1,0 +1,81 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A program of its own, for it counts all allocations.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <new>
+#include <random>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "weft/core/runnable.h"
+#include "weft/core/time_point.h"
+#include "weft/core/timer.h"
+#include "weft/timer/timer_wheel.h"
+
+namespace {
+size_t allocations = 0;
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  std::abort();
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  ++allocations;
+  if (void* memory = std::aligned_alloc(static_cast<size_t>(alignment), size)) return memory;
+  std::abort();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace weft {
+namespace {
+
+TEST(TimerWheelAllocationTest, UnusedWheelAllocatesNothing) {
+  const size_t before = allocations;
+  {
+    TimerWheel wheel{TimePoint()};
+    ReadyQueue due;
+    wheel.Advance(TimePoint() + absl::Hours(1), &due);
+  }
+  EXPECT_EQ(allocations, before);
+}
+
+TEST(TimerWheelAllocationTest, SteadyStateAllocatesNothing) {
+  std::deque<Timer> timers;
+  for (int i = 0; i < 1000; ++i) timers.emplace_back([](Runnable*) {});
+  std::mt19937_64 random(1);
+  TimePoint now;
+  ReadyQueue due;
+  TimerWheel wheel(now);
+  // Timers fire or are cancelled, and are armed again: half of them within the
+  // current slot, and in no order.
+  const auto run = [&](int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      Timer* timer = &timers[random() % timers.size()];
+      wheel.Disarm(timer);
+      const absl::Duration reach = i % 2 == 0 ? absl::Milliseconds(2) : absl::Seconds(20);
+      wheel.Arm(timer, now + reach * static_cast<int64_t>(1 + random() % 100) / 100);
+      now += absl::Microseconds(1);
+      wheel.Advance(now, &due);
+      due.Clear();
+    }
+  };
+  run(200'000);
+
+  const size_t before = allocations;
+  run(200'000);
+  EXPECT_EQ(allocations, before);
+  for (Timer& timer : timers) wheel.Disarm(&timer);
+}
+
+}  // namespace
+}  // namespace weft
