@@ -68,8 +68,6 @@ struct Cleanup {
 constinit thread_local bool Cleanup::ended = false;
 thread_local Cleanup cleanup;
 
-void RunNothing(Runnable* runnable) { static_cast<CallbackSlot*>(runnable)->Drop(); }
-
 }  // namespace
 
 constinit thread_local CallbackSlotCache callback_slot_cache;
@@ -136,7 +134,7 @@ void CallbackSlot::Cancel(Scheduler* scheduler) {
   const bool posted = (word_.load(std::memory_order_relaxed) & kPosted) != 0;
   NextGeneration(/*cancelled=*/true);
   if (posted) {
-    set_run(&RunNothing);
+    set_run([](Runnable* slot) { static_cast<CallbackSlot*>(slot)->DestroyAndRecycle(); });
     auto destroy = std::exchange(destroy_, nullptr);
     context_ = ContextRef();
     if (destroy != nullptr) destroy(this);
@@ -147,10 +145,15 @@ void CallbackSlot::Cancel(Scheduler* scheduler) {
   } else {
     Unlink();
   }
-  Drop();
+  DestroyAndRecycle();
 }
 
 void CallbackSlot::Drop() {
+  NextGeneration(/*cancelled=*/false);
+  DestroyAndRecycle();
+}
+
+void CallbackSlot::DestroyAndRecycle() {
   if (destroy_ != nullptr) destroy_(this);
   context_ = ContextRef();
   Recycle();

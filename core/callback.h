@@ -149,6 +149,7 @@ class CallbackSlot : public Timer {
   void EnterContext();
   void LeaveContext();
   void ReportException();
+  void DestroyAndRecycle();
   void Recycle();
 
   // The generation; below it whether this use is posted; below that how the last

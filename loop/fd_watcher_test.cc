@@ -1,0 +1,363 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// AddReader and AddWriter on real descriptors, and signals.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/errors.h"
+#include "weft/loop/event_loop.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class WatcherTest : public ::testing::Test {
+ protected:
+  WatcherTest() : loop_(*EventLoop::Create()) {
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair_), 0);
+    EXPECT_EQ(::pipe2(pipe_, O_NONBLOCK), 0);
+  }
+  ~WatcherTest() override {
+    loop_->Close();
+    for (int fd : {pair_[0], pair_[1], pipe_[0], pipe_[1]}) {
+      if (fd >= 0) ::close(fd);
+    }
+  }
+
+  void Send(const std::string& text) {
+    ASSERT_EQ(::write(pair_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  std::string Receive() {
+    std::array<char, 100> buffer;
+    const ssize_t size = ::read(pair_[0], buffer.data(), buffer.size());
+    return size < 0 ? "error" : std::string(buffer.data(), size);
+  }
+  auto Log(std::string what) {
+    return [this, what = std::move(what)] { log_.push_back(what); };
+  }
+  // Some rounds, each of which polls.
+  void RunRounds(int rounds) {
+    for (int i = 0; i < rounds; ++i) loop_->RunOnce(absl::ZeroDuration());
+  }
+
+  std::unique_ptr<EventLoop> loop_;
+  int pair_[2];
+  int pipe_[2];
+  std::vector<std::string> log_;
+};
+
+TEST_F(WatcherTest, TheSecondReaderReplacesTheFirst) {  // POLL 317
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("1")).ok());
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("2")).ok());
+  Send("x");
+  RunRounds(1);
+
+  EXPECT_THAT(log_, ElementsAre("2"));
+  EXPECT_TRUE(loop_->RemoveReader(pair_[0]));
+  EXPECT_FALSE(loop_->RemoveReader(pair_[0]));
+  EXPECT_FALSE(loop_->RemoveWriter(pair_[0]));
+}
+
+TEST_F(WatcherTest, ACallbackThatDoesNotReadRunsInEveryRoundAndStarvesNothing) {  // POLL 318, A-08
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("r")).ok());
+  Send("x");
+  loop_->CallLater(absl::ZeroDuration(), Log("timer"));
+
+  RunRounds(3);
+
+  EXPECT_THAT(log_, ElementsAre("r", "timer", "r", "r"));
+}
+
+TEST_F(WatcherTest, TheReaderOfADescriptorRunsBeforeItsWriter) {  // POLL 319
+  Send("x");
+  ASSERT_TRUE(loop_->AddWriter(pair_[0], Log("w")).ok());
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("r")).ok());
+
+  RunRounds(1);
+  EXPECT_THAT(log_, ElementsAre("r", "w"));
+
+  loop_->RemoveReader(pair_[0]);
+  RunRounds(1);
+  EXPECT_THAT(log_, ElementsAre("r", "w", "w"));
+}
+
+TEST_F(WatcherTest, WhatACallbackRemovesDoesNotRunAnyMore) {  // POLL 320
+  Send("x");
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
+                     log_.push_back("r");
+                     loop_->RemoveWriter(pair_[0]);
+                   }).ok());
+  ASSERT_TRUE(loop_->AddWriter(pair_[0], Log("w")).ok());
+
+  RunRounds(1);
+
+  EXPECT_THAT(log_, ElementsAre("r"));
+}
+
+TEST_F(WatcherTest, ACallbackMayReplaceAndRemoveItself) {
+  Send("x");
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
+                     log_.push_back("first");
+                     ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
+                                        log_.push_back("second");
+                                        loop_->RemoveReader(pair_[0]);
+                                      }).ok());
+                   }).ok());
+
+  RunRounds(4);
+
+  EXPECT_THAT(log_, ElementsAre("first", "second"));
+}
+
+TEST_F(WatcherTest, AReusedNumberHasNothingOfTheOldOne) {  // POLL 321
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("old")).ok());
+  RunRounds(1);
+  loop_->RemoveReader(pair_[0]);
+  ASSERT_EQ(::dup2(pipe_[0], pair_[0]), pair_[0]);  // Closes it, and takes its number.
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("new")).ok());
+  RunRounds(2);
+  EXPECT_THAT(log_, IsEmpty());
+
+  ASSERT_EQ(::write(pipe_[1], "x", 1), 1);
+  RunRounds(1);
+  EXPECT_THAT(log_, ElementsAre("new"));
+}
+
+TEST_F(WatcherTest, ANumberThatWasReusedWithoutOurKnowledgeWorksToo) {  // POLL 322
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("old")).ok());
+  RunRounds(1);
+  ASSERT_EQ(::dup2(pipe_[0], pair_[0]), pair_[0]);  // Without RemoveReader().
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("new")).ok());
+  RunRounds(1);
+
+  ASSERT_EQ(::write(pipe_[1], "x", 1), 1);
+  RunRounds(1);
+
+  EXPECT_THAT(log_, ElementsAre("new"));
+}
+
+TEST_F(WatcherTest, WhatCannotBeWatchedIsRefused) {  // POLL 323
+  const int file = ::open("/proc/self/exe", O_RDONLY);
+  EXPECT_EQ(loop_->AddReader(file, [] {}).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THROW((void)loop_->AddReader(-1, [] {}), ValueError);
+  ::close(file);
+  const absl::Status not_open = loop_->AddReader(file, [] {});
+  EXPECT_FALSE(not_open.ok());
+  EXPECT_THAT(std::string(not_open.message()), HasSubstr("Bad file descriptor"));
+  EXPECT_FALSE(loop_->RemoveReader(file));
+}
+
+TEST_F(WatcherTest, AHangUpIsReported) {  // POLL 324, 325
+  ASSERT_TRUE(loop_->AddReader(pipe_[0], [this] {
+                     char byte;
+                     log_.push_back("read " + std::to_string(::read(pipe_[0], &byte, 1)));
+                     loop_->RemoveReader(pipe_[0]);
+                   }).ok());
+  ::close(std::exchange(pipe_[1], -1));
+
+  RunRounds(3);
+
+  EXPECT_THAT(log_, ElementsAre("read 0"));
+}
+
+TEST_F(WatcherTest, HundredsAtOnce) {  // POLL 326
+  constexpr int kPairs = 400;
+  std::vector<std::array<int, 2>> pairs(kPairs);
+  std::multiset<int> ran;
+  for (auto& pair : pairs) {
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.data()), 0);
+    ASSERT_EQ(::write(pair[1], "x", 1), 1);
+    ASSERT_TRUE(loop_->AddReader(pair[0], [&, fd = pair[0]] {
+                       char byte;
+                       EXPECT_EQ(::read(fd, &byte, 1), 1);
+                       loop_->RemoveReader(fd);
+                       ran.insert(fd);
+                     }).ok());
+  }
+
+  RunRounds(4);
+
+  EXPECT_EQ(ran.size(), static_cast<size_t>(kPairs));
+  EXPECT_EQ(std::set<int>(ran.begin(), ran.end()).size(), static_cast<size_t>(kPairs));
+  for (auto& pair : pairs) ::close(pair[0]), ::close(pair[1]);
+}
+
+TEST_F(WatcherTest, AnEpollDescriptorCanBeWatched) {  // POLL 328, A-62
+  const int inner = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  ASSERT_EQ(::epoll_ctl(inner, EPOLL_CTL_ADD, pair_[0], &event), 0);
+  ASSERT_TRUE(loop_->AddReader(inner, Log("inner")).ok());
+  RunRounds(2);
+  EXPECT_THAT(log_, IsEmpty());
+
+  Send("x");
+  RunRounds(1);
+
+  EXPECT_THAT(log_, ElementsAre("inner"));
+  loop_->RemoveReader(inner);
+  ::close(inner);
+}
+
+TEST_F(WatcherTest, ACallbackThatThrowsIsReportedAndStaysOn) {  // POLL 329
+  int reports = 0;
+  loop_->SetExceptionHandler([&](EventLoop&, const ExceptionContext&) { ++reports; });
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [] { throw 1; }).ok());
+  Send("x");
+
+  RunRounds(3);
+
+  EXPECT_EQ(reports, 3);
+}
+
+TEST_F(WatcherTest, CloseDropsWatchesAndLeavesTheDescriptorsOpen) {  // POLL 330
+  auto captured = std::make_shared<int>();
+  std::weak_ptr<int> watch = captured;
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [this, captured = std::move(captured)] {
+                     log_.push_back("never");
+                   }).ok());
+  Send("x");
+  loop_->Close();
+
+  EXPECT_THAT(log_, IsEmpty());
+  EXPECT_TRUE(watch.expired());
+  EXPECT_EQ(Receive(), "x");
+}
+
+TEST_F(WatcherTest, QueuedThenDescriptorThenTimer) {  // LOOP 11, A-04
+  Send("x");
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
+                     log_.push_back("io");
+                     loop_->RemoveReader(pair_[0]);
+                   }).ok());
+  loop_->CallLater(absl::ZeroDuration(), Log("timer"));
+  loop_->CallSoon(Log("soon"));
+
+  RunRounds(1);
+
+  EXPECT_THAT(log_, ElementsAre("soon", "io", "timer"));
+}
+
+int CountDescriptors() {
+  int count = 0;
+  for (int fd = 0; fd < 1000; ++fd) count += ::fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  return count;
+}
+
+TEST(LoopDescriptorsTest, AThousandLoopsLeakNoDescriptor) {  // POLL 331
+  const int before = CountDescriptors();
+  for (int i = 0; i < 1000; ++i) {
+    std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+    loop->CallLater(absl::Microseconds(1), [&] { loop->Stop(); });
+    loop->RunForever();
+    loop->Close();
+  }
+  EXPECT_EQ(CountDescriptors(), before);
+}
+
+TEST_F(WatcherTest, LivesInsideAForeignLoop) {
+  const int foreign = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  ASSERT_EQ(::epoll_ctl(foreign, EPOLL_CTL_ADD, static_cast<int>(loop_->BackendFd()), &event), 0);
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] { log_.push_back("io " + Receive()); }).ok());
+  loop_->CallLater(absl::Milliseconds(2), Log("timer"));
+  RunRounds(1);
+
+  std::thread poster([this] { loop_->CallSoonThreadsafe(Log("post")); });
+  const auto wait_and_run = [&] {
+    epoll_event reported;
+    ASSERT_EQ(::epoll_wait(foreign, &reported, 1, 10'000), 1);
+    loop_->RunOnce(absl::ZeroDuration());
+  };
+  while (log_.size() < 2) wait_and_run();
+  Send("x");
+  while (log_.size() < 3) wait_and_run();
+
+  poster.join();
+  EXPECT_THAT(log_, ::testing::UnorderedElementsAre("timer", "post", "io x"));
+  ::close(foreign);
+}
+
+// -- Signals.
+
+TEST_F(WatcherTest, ASignalRunsItsHandlerAsACallback) {  // SIG 273, A-93
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("usr1")).ok());
+  ::raise(SIGUSR1);
+  EXPECT_THAT(log_, IsEmpty());
+  RunRounds(2);
+  EXPECT_THAT(log_, ElementsAre("usr1"));
+}
+
+TEST_F(WatcherTest, ASignalWakesALoopThatSleeps) {  // SIG 273
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, [this] { loop_->Stop(); }).ok());
+  std::thread killer([] { ::kill(::getpid(), SIGUSR1); });
+  loop_->RunForever();
+  killer.join();
+}
+
+TEST_F(WatcherTest, TheSecondHandlerReplacesTheFirst) {  // SIG 274
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("1")).ok());
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("2")).ok());
+  ::raise(SIGUSR1);
+  RunRounds(2);
+  EXPECT_THAT(log_, ElementsAre("2"));
+}
+
+TEST_F(WatcherTest, RemoveRestoresTheDefault) {  // SIG 275, 278
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("1")).ok());
+  EXPECT_TRUE(loop_->RemoveSignalHandler(SIGUSR1));
+  EXPECT_FALSE(loop_->RemoveSignalHandler(SIGUSR1));
+  struct sigaction action;
+  ::sigaction(SIGUSR1, nullptr, &action);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("1")).ok());
+  loop_->Close();
+  ::sigaction(SIGUSR1, nullptr, &action);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+TEST_F(WatcherTest, SignalsThatCannotBeHandledAreRefused) {  // SIG 276, 277
+  try {
+    (void)loop_->AddSignalHandler(SIGKILL, [] {});
+    FAIL();
+  } catch (const RuntimeError& error) {
+    EXPECT_STREQ(error.what(), "sig 9 cannot be caught");
+  }
+  EXPECT_THROW((void)loop_->AddSignalHandler(0, [] {}), ValueError);
+  EXPECT_THROW((void)loop_->AddSignalHandler(999, [] {}), ValueError);
+  std::thread other([this] {
+    EXPECT_THROW((void)loop_->AddSignalHandler(SIGUSR1, [] {}), RuntimeError);
+  });
+  other.join();
+}
+
+TEST_F(WatcherTest, TwoSignalsAtOnceBothRun) {  // SIG 279
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("usr1")).ok());
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR2, Log("usr2")).ok());
+  ::raise(SIGUSR2);
+  ::raise(SIGUSR1);
+  RunRounds(2);
+  EXPECT_THAT(log_, ::testing::UnorderedElementsAre("usr1", "usr2"));
+}
+
+}  // namespace
+}  // namespace weft

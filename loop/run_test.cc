@@ -1,0 +1,230 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/loop/run.h"
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/no_throw.h"
+#include "weft/core/sleep.h"
+#include "weft/loop/to_thread.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// What Run() throws, in words.
+template <class F>
+std::string ThrownBy(F&& call) {
+  try {
+    call();
+  } catch (...) {
+    return DescribeException(std::current_exception());
+  }
+  return "nothing";
+}
+
+// Options with virtual time; the clock lives as long as this.
+class RunTest : public ::testing::Test {
+ protected:
+  RunTest() { options_.environment.clock = &clock_; }
+
+  VirtualClock clock_;
+  RunOptions options_;
+  std::vector<std::string> log_;
+};
+
+Coro<std::unique_ptr<int>> GiveMoveOnly() { co_return std::make_unique<int>(5); }
+Coro<void> Throw() {
+  co_await Yield();
+  throw TimeoutError("unchanged");
+}
+Coro<void> ThrowInt() {
+  co_await Yield();
+  throw 42;
+}
+
+TEST_F(RunTest, GivesTheValueOrThrowsTheError) {  // RUN 39, A-50
+  EXPECT_EQ(*weft::Run(GiveMoveOnly(), options_), 5);
+  EXPECT_EQ(ThrownBy([this] { weft::Run(Throw(), options_); }), "weft::TimeoutError: unchanged");
+  EXPECT_EQ(ThrownBy([this] { weft::Run(ThrowInt(), options_); }), "int: 42");
+}
+
+Coro<int> RunInside(std::vector<std::string>* log, std::shared_ptr<int> argument) {
+  log->push_back(ThrownBy([&] {
+    weft::Run([](std::shared_ptr<int>) -> Coro<void> { co_return; }(argument));
+  }));
+  co_return static_cast<int>(argument.use_count());
+}
+
+TEST_F(RunTest, ANestedRunIsRefusedAndItsCoroutineDestroyed) {  // RUN 40, A-52
+  auto argument = std::make_shared<int>();
+
+  const int references = weft::Run(RunInside(&log_, argument), options_);
+
+  EXPECT_EQ(references, 2);  // Ours and the coroutine's.
+  EXPECT_THAT(log_, ElementsAre("weft::RuntimeError: Run() cannot be called from a running event loop"));
+}
+
+Coro<void> CleansUp(std::vector<std::string>* log, std::string name) {
+  Outcome<void> outcome = co_await NoThrow(Sleep(absl::Hours(1)));
+  log->push_back(name + " cancelled");
+  co_await Sleep(absl::Seconds(1));
+  log->push_back(name + " clean");
+  outcome.value();
+}
+
+Coro<int> LeavesTwo(std::vector<std::string>* log) {
+  (void)CreateTask(CleansUp(log, "a"));
+  (void)CreateTask(CleansUp(log, "b"));
+  co_await Yield();
+  co_return 3;
+}
+
+TEST_F(RunTest, TasksThatAreLeftAreCancelledAndTheirCleanupAwaited) {  // RUN 41, A-38
+  EXPECT_EQ(weft::Run(LeavesTwo(&log_), options_), 3);
+  EXPECT_THAT(log_, ElementsAre("a cancelled", "b cancelled", "a clean", "b clean"));
+}
+
+Coro<void> FailsWhenCancelled() {
+  Outcome<void> outcome = co_await NoThrow(Sleep(absl::Hours(1)));
+  throw TimeoutError("while cancelled");
+}
+
+Coro<int> LeavesAFailure(std::vector<std::string>* log) {
+  GetRunningLoop().SetExceptionHandler([log](EventLoop&, const ExceptionContext& context) {
+    log->push_back(context.message + ": " + DescribeException(context.exception));
+    EXPECT_TRUE(context.future);
+  });
+  (void)CreateTask(FailsWhenCancelled());
+  co_await Yield();
+  co_return 4;
+}
+
+TEST_F(RunTest, WhatATaskThrowsWhileItIsCancelledIsReported) {  // RUN 42
+  EXPECT_EQ(weft::Run(LeavesAFailure(&log_), options_), 4);
+  EXPECT_THAT(log_, ElementsAre("unhandled exception during Run() shutdown: "
+                                "weft::TimeoutError: while cancelled"));
+}
+
+Coro<void> Refuses(int times, std::vector<std::string>* log) {
+  for (int i = 0; i < times; ++i) (void)co_await NoThrow(Sleep(absl::Hours(1)));
+  log->push_back("gave in");
+}
+
+Coro<void> LeavesOneThatRefuses(std::vector<std::string>* log) {
+  (void)CreateTask(Refuses(3, log));
+  co_await Yield();
+}
+
+TEST_F(RunTest, PastTheDeadlineATaskIsNamedAndAskedAgain) {
+  options_.shutdown_deadline = absl::Seconds(10);
+
+  ::testing::internal::CaptureStderr();
+  weft::Run(LeavesOneThatRefuses(&log_), options_);
+  const std::string logged = ::testing::internal::GetCapturedStderr();
+
+  EXPECT_THAT(log_, ElementsAre("gave in"));
+  EXPECT_THAT(logged, HasSubstr("not done by the shutdown deadline: <Task cancelling"));
+  EXPECT_EQ(clock_.Now() - TimePoint(), absl::Seconds(20));
+}
+
+Coro<EventLoop*> TheLoop() { co_return &GetRunningLoop(); }
+Coro<bool> IsDebug() { co_return GetRunningLoop().debug(); }
+
+TEST_F(RunTest, EachRunHasALoopOfItsOwn) {  // RUN 44, 45, A-66
+  weft::Run(TheLoop(), options_);
+  EXPECT_EQ(GetRunningLoopOrNull(), nullptr);
+  EXPECT_FALSE(weft::Run(IsDebug(), options_));
+  options_.debug = true;
+  EXPECT_TRUE(weft::Run(IsDebug(), options_));
+}
+
+TEST_F(RunTest, ARunnerKeepsItsLoop) {  // RUN 46, 47, A-61
+  Runner runner(options_);
+  EventLoop* first = runner.Run(TheLoop());
+  EXPECT_EQ(ThrownBy([&] { runner.Run(Throw()); }), "weft::TimeoutError: unchanged");
+  EXPECT_EQ(runner.Run(TheLoop()), first);
+  EXPECT_EQ(&runner.GetLoop(), first);
+
+  runner.Close();
+  runner.Close();
+
+  EXPECT_EQ(ThrownBy([&] { runner.Run(TheLoop()); }), "weft::RuntimeError: Runner is closed");
+  EXPECT_EQ(ThrownBy([&] { runner.GetLoop(); }), "weft::RuntimeError: Runner is closed");
+}
+
+TEST_F(RunTest, AnUnusedRunnerClosesQuietly) { Runner runner(options_); }
+
+TEST_F(RunTest, APollerThatDoesNotExistIsNamed) {
+  options_.poller = "nosuch";
+  EXPECT_THAT(ThrownBy([this] { weft::Run(TheLoop(), options_); }), HasSubstr("nosuch"));
+}
+
+// Counts rounds until the loop is closed.
+Coro<void> CountRoundsFrom(int* rounds) {
+  struct Counter {
+    static void Next(EventLoop& loop, int* rounds) {
+      loop.CallSoon([&loop, rounds] {
+        ++*rounds;
+        Next(loop, rounds);
+      });
+    }
+  };
+  Counter::Next(GetRunningLoop(), rounds);
+  co_return;
+}
+
+TEST_F(RunTest, ClosingTakesExactlyFiveRoundsWithNothingLeftOver) {  // hops: Run()
+  int rounds = 0;
+  weft::Run(CountRoundsFrom(&rounds), options_);
+  EXPECT_EQ(rounds, 5);
+}
+
+Coro<void> StartSlowJob(std::vector<std::string>* log) {
+  (void)ToThread([log] { log->push_back("job done"); });
+  co_return;
+}
+
+TEST_F(RunTest, WaitsForTheDefaultExecutor) {  // EXEC 300, A-72
+  weft::Run(StartSlowJob(&log_), options_);
+  EXPECT_THAT(log_, ElementsAre("job done"));
+}
+
+Coro<void> InterruptItself(std::vector<std::string>* log) {
+  ::raise(SIGINT);
+  Outcome<void> outcome = co_await NoThrow(Sleep(absl::Hours(1)));
+  log->push_back(outcome.cancelled() ? "cancelled inside" : "not cancelled");
+  outcome.value();
+}
+
+TEST(RunInterruptTest, SigintCancelsMainAndComesOutAsKeyboardInterrupt) {  // RUN 48, A-64
+  std::vector<std::string> log;
+  bool interrupted = false;
+  try {
+    weft::Run(InterruptItself(&log));
+  } catch (const KeyboardInterrupt&) {
+    interrupted = true;
+  }
+  EXPECT_TRUE(interrupted);
+  EXPECT_THAT(log, ElementsAre("cancelled inside"));
+}
+
+// Deadlocks end with an error that names the tasks; the loop is closed all the same.
+Coro<void> WaitForNobody() { co_await GetRunningLoop().CreateFuture<void>(); }
+
+TEST_F(RunTest, AWaitForEverInVirtualTimeIsAnError) {
+  EXPECT_THAT(ThrownBy([this] { weft::Run(WaitForNobody(), options_); }),
+              HasSubstr("nothing is ready and no timer is pending"));
+}
+
+}  // namespace
+}  // namespace weft

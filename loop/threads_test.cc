@@ -1,0 +1,364 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What other threads may do to a loop: posts, jobs, coroutines from outside.
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/no_throw.h"
+#include "weft/core/sleep.h"
+#include "weft/executor/thread_pool.h"
+#include "weft/loop/run.h"
+#include "weft/loop/thread_future.h"
+#include "weft/loop/to_thread.h"
+#include "weft/testing/weft_test.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+// -- THR: posts.
+
+TEST(ThreadsTest, PostsOfOneThreadRunInOrderOnTheLoopsThread) {  // THR 31, A-67
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  const std::thread::id here = std::this_thread::get_id();
+  std::vector<int> ran;
+  std::thread poster([&] {
+    for (int i = 0; i < 1000; ++i) {
+      loop->CallSoonThreadsafe([&, i] {
+        EXPECT_EQ(std::this_thread::get_id(), here);
+        ran.push_back(i);
+        if (i == 999) loop->Stop();
+      });
+    }
+  });
+
+  loop->RunForever();
+  poster.join();
+
+  ASSERT_EQ(ran.size(), 1000u);
+  EXPECT_TRUE(std::is_sorted(ran.begin(), ran.end()));
+  loop->Close();
+}
+
+TEST(ThreadsTest, APostWakesALoopThatSleeps) {  // THR 32
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  std::latch running(1);
+  loop->CallSoon([&] { running.count_down(); });
+  loop->CallLater(absl::Seconds(100), [] { ADD_FAILURE() << "slept through the post"; });
+  std::thread poster([&] {
+    running.wait();
+    loop->CallSoonThreadsafe([&] { loop->Stop(); });
+  });
+
+  loop->RunForever();
+
+  poster.join();
+  loop->Close();
+}
+
+TEST(ThreadsTest, OnTheLoopsOwnThreadItIsCallSoon) {  // THR 33, hops: CallSoonThreadsafe
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  std::vector<std::string> log;
+  loop->CallSoon([&] {
+    loop->CallSoon([&] { log.push_back("1"); });
+    loop->CallSoonThreadsafe([&] { log.push_back("2"); });
+    loop->CallSoon([&] { log.push_back("3"); loop->Stop(); });
+    log.push_back("0");
+  });
+
+  loop->RunForever();
+
+  EXPECT_THAT(log, ElementsAre("0", "1", "2", "3"));
+  loop->Close();
+}
+
+TEST(ThreadsTest, ManyThreadsLoseNothingAndKeepTheirOrder) {  // THR 34
+  constexpr int kThreads = 8;
+  constexpr int kPosts = 10'000;
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  std::vector<int> next(kThreads, 0);
+  int total = 0;
+  std::vector<std::thread> posters;
+  for (int t = 0; t < kThreads; ++t) {
+    posters.emplace_back([&, t, ref = loop->Ref()] {
+      for (int i = 0; i < kPosts; ++i) {
+        ref.Post([&, t, i] {
+          EXPECT_EQ(next[t]++, i);
+          if (++total == kThreads * kPosts) loop->Stop();
+        });
+      }
+    });
+  }
+
+  loop->RunForever();
+  for (std::thread& poster : posters) poster.join();
+
+  EXPECT_EQ(total, kThreads * kPosts);
+  loop->Close();
+}
+
+TEST(ThreadsTest, APosterIsNeverBlockedByALoopThatIsBusy) {  // THR 35
+  constexpr int kPosts = 200'000;
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  int ran = 0;
+  loop->CallSoon([&] {
+    std::thread poster([&] {
+      for (int i = 0; i < kPosts; ++i) {
+        loop->CallSoonThreadsafe([&] {
+          if (++ran == kPosts) loop->Stop();
+        });
+      }
+    });
+    poster.join();  // While the loop is blocked in this very callback.
+  });
+
+  loop->RunForever();
+
+  EXPECT_EQ(ran, kPosts);
+  loop->Close();
+}
+
+TEST(ThreadsTest, APostMayBeCancelledBeforeItRuns) {  // THR 36
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  auto captured = std::make_shared<int>();
+  std::weak_ptr<int> watch = captured;
+  Handle handle;
+  std::thread poster([&] {
+    handle = loop->CallSoonThreadsafe([captured = std::move(captured)] { FAIL(); });
+  });
+  poster.join();
+
+  handle.Cancel();
+
+  EXPECT_TRUE(watch.expired());
+  EXPECT_TRUE(handle.Cancelled());
+  loop->Stop();
+  loop->RunForever();
+  loop->Close();
+}
+
+TEST(ThreadsTest, ALatePostIsRefusedAndNothingLeaks) {  // THR 37
+  std::atomic<int> alive{0};
+  struct Counted {
+    explicit Counted(std::atomic<int>* alive) : alive(alive) { ++*alive; }
+    Counted(Counted&& other) noexcept : alive(other.alive) { ++*alive; }
+    ~Counted() { --*alive; }
+    std::atomic<int>* alive;
+  };
+  for (int round = 0; round < 20; ++round) {
+    std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+    std::atomic<bool> refused{false};
+    std::latch begun(1);
+    std::thread poster([&, ref = loop->Ref()] {
+      bool told = false;
+      while (!refused) {
+        try {
+          ref.Post([counted = Counted(&alive)] {});
+        } catch (const RuntimeError& error) {
+          EXPECT_STREQ(error.what(), "Event loop is closed");
+          refused = true;
+        }
+        if (!std::exchange(told, true)) begun.count_down();
+      }
+    });
+    begun.wait();
+    loop->Stop();
+    loop->RunForever();
+    loop->Close();
+    loop.reset();
+    poster.join();
+  }
+  EXPECT_EQ(alive.load(), 0);
+}
+
+// -- Coroutines from outside.
+
+Coro<int> AddLater(int a, int b) {
+  co_await Sleep(absl::Milliseconds(1));
+  co_return a + b;
+}
+Coro<int> FailLater() {
+  co_await Sleep(absl::Milliseconds(1));
+  throw TimeoutError("on the loop");
+}
+
+// Runs a loop on a thread of its own while it lives.
+class LoopThread {
+ public:
+  LoopThread() : loop_(*EventLoop::Create()), thread_([this] { loop_->RunForever(); }) {}
+  ~LoopThread() {
+    loop_->Ref().Post([this] { loop_->Stop(); });
+    thread_.join();
+    loop_->SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
+    loop_->Close();
+  }
+  LoopRef ref() { return loop_->Ref(); }
+
+ private:
+  std::unique_ptr<EventLoop> loop_;
+  std::thread thread_;
+};
+
+TEST(ThreadsTest, ACoroutineFromAnotherThreadGivesItsResultThere) {  // THR 38, A-68
+  LoopThread loop;
+
+  EXPECT_EQ(RunCoroutineThreadsafe(AddLater(2, 3), loop.ref()).Result(), 5);
+  ThreadFuture<int> failing = RunCoroutineThreadsafe(FailLater(), loop.ref());
+  EXPECT_THROW(failing.Result(), TimeoutError);
+}
+
+Coro<void> SleepForEver() { co_await Sleep(absl::InfiniteDuration()); }
+
+TEST(ThreadsTest, AThreadFutureTimesOutAndCancels) {
+  LoopThread loop;
+  ThreadFuture<void> sleeping = RunCoroutineThreadsafe(SleepForEver(), loop.ref());
+
+  EXPECT_THROW(sleeping.Result(absl::Milliseconds(1)), TimeoutError);
+  EXPECT_TRUE(sleeping.Cancel());
+  EXPECT_THROW(sleeping.Result(), CancelledError);
+  EXPECT_TRUE(sleeping.Cancelled());
+  EXPECT_FALSE(sleeping.Cancel());
+}
+
+TEST(ThreadsTest, ALoopThatClosesCancelsWhatOthersWaitFor) {
+  ThreadFuture<void> sleeping;
+  {
+    LoopThread loop;
+    sleeping = RunCoroutineThreadsafe(SleepForEver(), loop.ref());
+  }
+  EXPECT_THROW(sleeping.Result(), CancelledError);
+}
+
+TEST(ThreadsTest, AClosedLoopTakesNoCoroutine) {
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  LoopRef ref = loop->Ref();
+  loop->Close();
+  EXPECT_THROW(RunCoroutineThreadsafe(AddLater(1, 1), ref), RuntimeError);
+}
+
+WEFT_TEST_IN_REAL_TIME(WrapFutureTest, AThreadFutureCanBeAwaited) {
+  LoopThread other;
+  WEFT_EXPECT_EQ(co_await WrapFuture(RunCoroutineThreadsafe(AddLater(4, 5), other.ref())), 9);
+
+  ThreadFuture<void> sleeping = RunCoroutineThreadsafe(SleepForEver(), other.ref());
+  Future<void> wrapped = WrapFuture(sleeping);
+  wrapped.Cancel();
+  WEFT_EXPECT_THROW(co_await wrapped, CancelledError);
+  co_await Yield();
+  EXPECT_THROW(sleeping.Result(), CancelledError);
+}
+
+// -- EXEC: jobs.
+
+WEFT_TEST(ToThreadTest, GivesTheValueOrTheErrorOfAnotherThread) {  // EXEC 297, A-70
+  const std::thread::id here = std::this_thread::get_id();
+  WEFT_EXPECT_EQ(co_await ToThread([] { return 1 + 2; }), 3);
+  WEFT_EXPECT_NE(co_await ToThread([] { return std::this_thread::get_id(); }), here);
+  WEFT_EXPECT_THROW(co_await ToThread([]() -> int { throw TimeoutError("job"); }), TimeoutError);
+  co_await ToThread([] {});
+}
+
+WEFT_TEST(ToThreadTest, MoveOnlyClosuresAndResults) {
+  auto job = [number = std::make_unique<int>(7)]() mutable { return std::move(number); };
+  std::unique_ptr<int> result = co_await ToThread(Take(job));
+  WEFT_EXPECT_EQ(*result, 7);
+}
+
+WEFT_TEST(ToThreadTest, JobsOverlap) {  // EXEC 298
+  std::latch all_here(4);
+  std::vector<Future<void>> jobs;
+  for (int i = 0; i < 4; ++i) {
+    jobs.push_back(ToThread([&all_here] {
+      all_here.arrive_and_wait();  // Would wait for ever if they ran one after the other.
+    }));
+  }
+  for (Future<void>& job : jobs) co_await job;
+}
+
+WEFT_TEST(ToThreadTest, ACancelledAwaitEndsAtOnceAndTheJobGoesOn) {  // EXEC 299
+  std::latch begun(1), may_end(1);
+  std::atomic<bool> ended{false};
+  Future<void> job = ToThread([&] {
+    begun.count_down();
+    may_end.wait();
+    ended = true;
+  });
+  begun.wait();
+
+  WEFT_EXPECT_TRUE(job.Cancel());
+  WEFT_EXPECT_THROW(co_await job, CancelledError);
+  WEFT_EXPECT_FALSE(ended.load());
+
+  may_end.count_down();
+  co_await GetRunningLoop().ShutdownDefaultExecutor();
+  WEFT_EXPECT_TRUE(ended.load());
+}
+
+WEFT_TEST(ToThreadTest, AJobThatWasCancelledBeforeItBeganDoesNotRun) {
+  ThreadPoolOptions options;
+  options.max_threads = 1;
+  ThreadPool pool(options);
+  std::latch may_end(1);
+  EventLoop& loop = GetRunningLoop();
+  Future<void> first = loop.RunInExecutor(&pool, [&] { may_end.wait(); });
+  std::atomic<bool> ran{false};
+  Future<void> second = loop.RunInExecutor(&pool, [&] { ran = true; });
+  second.Cancel();
+  co_await Yield();
+
+  may_end.count_down();
+  co_await first;
+  co_await loop.RunInExecutor(&pool, [] {});
+
+  WEFT_EXPECT_FALSE(ran.load());
+}
+
+WEFT_TEST(ToThreadTest, AnExecutorThatWasOnlyPassedStaysOpen) {  // EXEC 301, A-71, A-73
+  ThreadPool pool;
+  EventLoop& loop = GetRunningLoop();
+  WEFT_EXPECT_EQ(co_await loop.RunInExecutor(&pool, [] { return 1 << 10; }), 1024);
+  co_await loop.ShutdownDefaultExecutor();
+  WEFT_EXPECT_EQ(co_await loop.RunInExecutor(&pool, [] { return 243; }), 243);
+  WEFT_EXPECT_THROW((void)ToThread([] {}), RuntimeError);
+}
+
+WEFT_TEST(ToThreadTest, ThousandsOfSmallJobs) {  // EXEC 302
+  int sum = 0;
+  for (int batch = 0; batch < 10; ++batch) {
+    std::vector<Future<int>> jobs;
+    for (int i = 0; i < 200; ++i) jobs.push_back(ToThread([i] { return i; }));
+    for (Future<int>& job : jobs) sum += co_await job;
+  }
+  WEFT_EXPECT_EQ(sum, 10 * 199 * 200 / 2);
+}
+
+WEFT_TEST(ToThreadTest, APostOfTheJobRunsBeforeItsAwaiter) {  // EXEC 303
+  std::vector<std::string> log;
+  LoopRef ref = GetRunningLoop().Ref();
+  co_await ToThread([&] { ref.Post([&] { log.push_back("post"); }); });
+  log.push_back("awaiter");
+  WEFT_EXPECT_THAT(log, ElementsAre("post", "awaiter"));
+}
+
+WEFT_TEST(ToThreadTest, TheCallableDiesOnItsThreadBeforeTheAwaiterGoesOn) {
+  const std::thread::id here = std::this_thread::get_id();
+  std::thread::id died_on;
+  auto guard = std::shared_ptr<void>(nullptr, [&](void*) { died_on = std::this_thread::get_id(); });
+  auto job = [guard = std::move(guard)] {};
+  co_await ToThread(Take(job));
+  WEFT_EXPECT_NE(died_on, here);
+  WEFT_EXPECT_NE(died_on, std::thread::id());
+}
+
+}  // namespace
+}  // namespace weft
