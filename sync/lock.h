@@ -106,6 +106,7 @@ class Lock {
 
  private:
   friend class internal::LockAwaiter;
+  friend class Condition;
   friend Guard;
 
   [[noreturn]] static void ThrowNotAcquired();

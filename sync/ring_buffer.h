@@ -39,13 +39,6 @@ class RingBuffer {
     std::construct_at(At(size_), std::forward<U>(item));
     ++size_;
   }
-  template <class U>
-  void PushFront(U&& item) {
-    if (ABSL_PREDICT_FALSE(size_ == capacity_)) Grow();
-    std::construct_at(At(capacity_ - 1), std::forward<U>(item));
-    first_ = (first_ - 1) & (capacity_ - 1);
-    ++size_;
-  }
 
   // REQUIRES: not empty.
   T PopFront() {
