@@ -10,9 +10,21 @@
 
 set -euo pipefail
 
-# A target, a header of it, and an expression that is true.
+# A target, a header of it, what to define, and what is then true.
 targets=(
-  "@weft//smoke:smoke weft/smoke/smoke.h weft::Half(4).value() == 2"
+  "@weft//timer:timer_wheel | weft/timer/timer_wheel.h |
+      | weft::TimerWheel(weft::TimePoint()).NextDeadline() == weft::TimePoint::InfiniteFuture()"
+  "@weft//core:task | weft/core/task.h |
+      weft::Coro<int> One() { co_return 1; }
+      | static_cast<bool>(One())"
+  "@weft//loop:run | weft/loop/run.h |
+      weft::Coro<int> One() { co_return 1; }
+      weft::Coro<int> Sum() {
+        int sum = 0;
+        for (int i = 0; i < 1000000; ++i) sum += co_await One();
+        co_return sum;
+      }
+      | weft::Run(Sum()) == 1000000"
 )
 
 root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -74,7 +86,8 @@ done
 echo 'load("@rules_cc//cc:defs.bzl", "cc_binary")' >BUILD
 programs=() names=()
 for target in "${targets[@]}"; do
-  read -r label header expression <<<"$target"
+  IFS='|' read -r -d '' label header definitions expression <<<"$target" || true
+  label=${label// /} header=${header// /}
   if (($#)) && [[ " $* " != *" $label "* ]]; then continue; fi
   program=use_$(tr -c 'a-z0-9\n' _ <<<"${label#@weft//}")
   cat >"$program.cc" <<END
@@ -85,6 +98,7 @@ for target in "${targets[@]}"; do
 #include "core/task.h"
 #include "net/stream.h"
 
+$definitions
 int main() {
   const bool is_right = $expression;
   const bool is_mine = Mine_core_task_h() + Mine_net_stream_h() == 14;
