@@ -1,0 +1,112 @@
+# Copyright 2026 The weft Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs the examples, as a user does: what their tests share."""
+
+import os
+import signal
+import subprocess
+import threading
+
+# More than any step takes; who waits so long has found a bug.
+PATIENCE = 60
+
+
+def path(name):
+    """Where the program is that the test has in its data."""
+    here = os.path.join(os.environ.get("TEST_SRCDIR", "bazel-bin"), os.environ.get("TEST_WORKSPACE", ""))
+    return os.path.join(here, "examples", name)
+
+
+class Result:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+        self.lines = out.splitlines()
+
+
+def run(name, *arguments, stdin=""):
+    """Runs it to its end."""
+    done = subprocess.run(
+        [path(name), *arguments], input=stdin, capture_output=True, text=True, timeout=PATIENCE
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+class Program:
+    """One that goes on until it is stopped.
+
+    with Program("echo_server", "--port=0") as server:
+        line = server.wait_for("listening on ")
+        ...
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait(), 0)
+    """
+
+    def __init__(self, name, *arguments):
+        self.process = subprocess.Popen(
+            [path(name), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.lines, self.errors = [], []
+        self._changed = threading.Condition()
+        self._readers = [
+            threading.Thread(target=self._read, args=pair, daemon=True)
+            for pair in ((self.process.stdout, self.lines), (self.process.stderr, self.errors))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream, lines):
+        for line in stream:
+            with self._changed:
+                lines.append(line.rstrip("\n"))
+                self._changed.notify_all()
+
+    def wait_for(self, text, count=1):
+        """The count-th line of its output that has `text` in it, as soon as there is one."""
+
+        def found():
+            return [line for line in self.lines if text in line][count - 1 : count]
+
+        with self._changed:
+            if not self._changed.wait_for(found, PATIENCE):
+                raise AssertionError("no line with %r in %s; stderr: %s" % (text, self.lines, self.errors))
+            return found()[0]
+
+    def address(self):
+        """(host, port) of a server's "listening on HOST:PORT"."""
+        host, port = self.wait_for("listening on ").split()[-1].rsplit(":", 1)
+        return host.strip("[]"), int(port)
+
+    def type(self, text):
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def close_input(self):
+        self.process.stdin.close()
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self):
+        """Its exit code, when it has ended and all its output is here."""
+        code = self.process.wait(PATIENCE)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            try:
+                stream.close()
+            except BrokenPipeError:
+                pass
