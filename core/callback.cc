@@ -159,10 +159,13 @@ void CallbackSlot::DestroyAndRecycle() {
   Recycle();
 }
 
-void CallbackSlot::EnterContext() { Scheduler::Current()->core()->current_context = &context_; }
+void CallbackSlot::EnterContext() {
+  Scheduler::Current()->core()->current_context = callback_context = &context_;
+}
 
 void CallbackSlot::LeaveContext() {
   Scheduler::Current()->core()->current_context = nullptr;
+  *std::exchange(callback_context, nullptr) = ContextRef();
   context_ = ContextRef();
 }
 

@@ -112,15 +112,14 @@ class CallbackSlot : public Timer {
   static void RunInline(Runnable* runnable) {
     auto* slot = static_cast<CallbackSlot*>(runnable);
     slot->NextGeneration(/*cancelled=*/false);
-    const bool has_context = static_cast<bool>(slot->context_);
-    if (has_context) slot->EnterContext();
+    if (slot->context_) slot->EnterContext();
     try {
       slot->closure<Closure>()();
     } catch (...) {
       slot->ReportException();
     }
     if constexpr (!std::is_trivially_destructible_v<Closure>) slot->closure<Closure>().~Closure();
-    if (has_context) slot->LeaveContext();
+    if (ABSL_PREDICT_FALSE(callback_context != nullptr)) slot->LeaveContext();
     slot->Recycle();
   }
 
@@ -128,15 +127,14 @@ class CallbackSlot : public Timer {
   static void RunOnHeap(Runnable* runnable) {
     auto* slot = static_cast<CallbackSlot*>(runnable);
     slot->NextGeneration(/*cancelled=*/false);
-    const bool has_context = static_cast<bool>(slot->context_);
-    if (has_context) slot->EnterContext();
+    if (slot->context_) slot->EnterContext();
     try {
       (*slot->closure<Closure*>())();
     } catch (...) {
       slot->ReportException();
     }
     delete slot->closure<Closure*>();
-    if (has_context) slot->LeaveContext();
+    if (ABSL_PREDICT_FALSE(callback_context != nullptr)) slot->LeaveContext();
     slot->Recycle();
   }
 

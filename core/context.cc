@@ -5,6 +5,15 @@
 
 namespace weft::internal {
 
+constinit thread_local ContextRef* callback_context = nullptr;
+constinit thread_local ContextRef* outside_context = nullptr;
+
+ContextRef& OutsideContext() {
+  thread_local ContextRef context;
+  outside_context = &context;
+  return context;
+}
+
 ContextRef Context::With(const Context* base, Key key, Value value) {
   auto* context = new Context;
   ContextRef result(context);
@@ -21,6 +30,13 @@ ContextRef Context::With(const Context* base, Key key, Value value) {
 const void* Context::Find(Key key) const {
   for (const auto& entry : entries_) {
     if (entry.first == key) return entry.second.get();
+  }
+  return nullptr;
+}
+
+Context::Value Context::Share(Key key) const {
+  for (const auto& entry : entries_) {
+    if (entry.first == key) return entry.second;
   }
   return nullptr;
 }

@@ -29,6 +29,7 @@ class Context {
 
   // The value of `key`, or null.
   const void* Find(Key key) const;
+  Value Share(Key key) const;
 
   // The same values in a map that shares no count with this one.
   IntrusivePtr<const Context> Clone() const;
@@ -46,6 +47,16 @@ class Context {
 };
 
 using ContextRef = IntrusivePtr<const Context>;
+
+// The context of the callback that this thread runs, if it has one.
+extern constinit thread_local ContextRef* callback_context;
+
+// The context of what this thread does outside of any loop, if it has one: what a
+// loop that is started there begins with.
+extern constinit thread_local ContextRef* outside_context;
+
+// The same to be written to: makes one.
+ContextRef& OutsideContext();
 
 }  // namespace weft::internal
 

@@ -35,6 +35,7 @@ void ReportUnretrieved(FutureStateRef state) {
 }
 
 // Lets go of one that waited for a future that nobody can complete any more.
+// Those that lie in a frame hold the future.
 void DropWaiter(Runnable* waiter) {
   if (Observer::IsObserver(waiter)) {
     static_cast<Observer*>(waiter)->Drop();

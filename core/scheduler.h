@@ -28,6 +28,9 @@ class TaskState;
 // A task's place in the list of its loop's tasks.
 struct TaskLink : ListNode {};
 
+// The same for an asynchronous generator that was begun and is not at its end.
+struct GeneratorLink : ListNode {};
+
 // The scheduler whose callbacks this thread is running.
 extern constinit thread_local Scheduler* current_scheduler;
 
@@ -56,6 +59,13 @@ struct SchedulerCore {
   Scheduler* owner;  // Null once that is destroyed.
   uint64_t tasks_created = 0;
   List<TaskLink> tasks;  // Those that are not done, in the order of creation.
+  List<GeneratorLink> generators;  // In the order of their first steps.
+
+  // The context of what is running, or of the thread if nothing is; may be null.
+  const ContextRef* context() const {
+    return current_context != nullptr || current_scheduler != nullptr ? current_context
+                                                                      : outside_context;
+  }
 };
 
 }  // namespace internal
@@ -132,7 +142,8 @@ class Scheduler {
 
   // The context variables of what is running.
   internal::ContextRef current_context() const {
-    return core_->current_context == nullptr ? internal::ContextRef() : *core_->current_context;
+    const internal::ContextRef* context = core_->context();
+    return context == nullptr ? internal::ContextRef() : *context;
   }
 
   // A slot with `callable` and the context of now, in no queue.
@@ -140,7 +151,7 @@ class Scheduler {
   internal::CallbackSlot* MakeCallback(F&& callable, const SourceLocation& location) {
     internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
     slot->Bind(std::forward<F>(callable), location);
-    const internal::ContextRef* context = core_->current_context;
+    const internal::ContextRef* context = core_->context();
     if (context != nullptr && *context) slot->context() = *context;
     return slot;
   }

@@ -25,7 +25,8 @@ void TaskState::Start(CoroPromise& root, void* outcome) {
   root.outcome = outcome;
   leaf_ = root.handle();
   SchedulerCore* core = scheduler();
-  if (core->current_context != nullptr && *core->current_context) context_ = *core->current_context;
+  const ContextRef* context = core->context();
+  if (context != nullptr && *context) context_ = *context;
   AddRef();  // The loop's, until End() or DestroyFrames().
   core->tasks.PushBack(this);
   Wake();
