@@ -124,7 +124,8 @@ class EpollPoller final : public Poller, private ReadinessSource {
 };
 
 absl::Status EpollPoller::Wait(TimePoint deadline, ReadyQueue* done) {
-  bool may_sleep = !Collect(done) && deadline.nanoseconds() > 0;
+  Collect(done);
+  bool may_sleep = done->empty() && deadline.nanoseconds() > 0;
   if (table_.has_kicked()) {
     ReadyQueue served;
     table_.ServeKicked(&served);

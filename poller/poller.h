@@ -58,7 +58,7 @@ class InlineBudget {
 // In each round the loop calls `Collect()`, then `Wait()`:
 //
 //   poller->Collect(&done);
-//   poller->Wait(done.empty() ? next_deadline : TimePoint::InfinitePast(), &done);
+//   poller->Wait(next_deadline, &done);
 //   while (Runnable* next = done.PopFront()) next->Run();
 //
 // At the end: `CancelAll()`, then rounds until `pending()` is zero, then destroy
@@ -128,8 +128,9 @@ class Poller {
 
   // Sleeps until an operation is finished, `deadline` on the steady clock passes
   // or a waker wakes, and appends what is finished to `done`, in order. Does not
-  // sleep if something is finished already, or if the deadline has passed:
-  // `TimePoint::InfinitePast()` just looks. `InfiniteFuture()` is no deadline.
+  // sleep if something is finished already, if `done` is not empty, or if the
+  // deadline has passed: `TimePoint::InfinitePast()` just looks.
+  // `InfiniteFuture()` is no deadline.
   // Never returns before the deadline without a reason, but the reason may be a
   // signal, or a report that turned out to mean nothing.
   //

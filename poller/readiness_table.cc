@@ -184,11 +184,11 @@ bool ReadinessTable::Report(NativeHandle handle, uint32_t generation, Readiness 
   if (readiness.is_exceptional) entry->saw_exceptional = true;
   if (readiness.readable) {
     entry->maybe[kRead] = true;
-    Serve(handle, entry, kRead, done);
+    if (!entry->parked[kRead].empty()) Serve(handle, entry, kRead, done);
   }
   if (readiness.writable) {
     entry->maybe[kWrite] = true;
-    Serve(handle, entry, kWrite, done);
+    if (!entry->parked[kWrite].empty()) Serve(handle, entry, kWrite, done);
   }
   return true;
 }
