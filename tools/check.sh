@@ -135,10 +135,9 @@ format() {
 }
 
 buildifier=$WEFT_CACHE/buildifier-8.2.1
-lint_build() {
-  "$buildifier" --mode=check --lint=warn \
-    --warnings=-native-cc-toolchain,-native-cc-toolchain-suite,-native-cc-common "${build[@]}"
-}
+# What Bazel 4 can load from nowhere.
+warnings=-native-cc-toolchain,-native-cc-toolchain-suite,-native-cc-common,-native-sh-binary,-native-sh-test
+lint_build() { "$buildifier" --mode=check --lint=warn --warnings="$warnings" "${build[@]}"; }
 
 # Each header as a translation unit of its own, with all warnings.
 compile_alone() {
@@ -181,8 +180,8 @@ tidy() {
 rule() { python3 tools/rules.py "$1" "${files[@]}"; }
 
 if [[ -n $fix ]]; then
-  clang-format-19 -i "${cpp[@]}"
-  if [[ -x $buildifier ]]; then "$buildifier" --lint=fix --warnings=-native-cc-toolchain,-native-cc-toolchain-suite,-native-cc-common "${build[@]}"; fi
+  if ((${#cpp[@]})); then clang-format-19 -i "${cpp[@]}"; fi
+  if [[ -x $buildifier ]]; then "$buildifier" --lint=fix --warnings="$warnings" "${build[@]}"; fi
 fi
 
 check "format (clang-format 19)" ${#cpp[@]} format
