@@ -181,7 +181,7 @@ rule() { python3 tools/rules.py "$1" "${files[@]}"; }
 
 if [[ -n $fix ]]; then
   if ((${#cpp[@]})); then clang-format-19 -i "${cpp[@]}"; fi
-  if [[ -x $buildifier ]]; then "$buildifier" --lint=fix --warnings="$warnings" "${build[@]}"; fi
+  if [[ -x $buildifier ]] && ((${#build[@]})); then "$buildifier" --lint=fix --warnings="$warnings" "${build[@]}"; fi
 fi
 
 check "format (clang-format 19)" ${#cpp[@]} format
