@@ -279,6 +279,7 @@ void EventLoop::DrainPoller() {
   while (poller_->Collect(&done) || poller_->HasPending()) {
     if (done.empty() && !poller_->Wait(TimePoint::InfiniteFuture(), &done).ok()) break;
     while (Runnable* next = done.PopFront()) next->Run();
+    poller_->CancelAll();  // What that may have started.
   }
 }
 
