@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/async_generator.h"
 #include "weft/core/errors.h"
 #include "weft/core/log.h"
+#include "weft/core/observer.h"
 #include "weft/executor/thread_pool.h"
 #include "weft/poller/poller_registry.h"
 
@@ -285,7 +287,11 @@ void EventLoop::DrainPoller() {
 
 void EventLoop::DropReady() {
   while (Runnable* next = ready().PopFront()) {
-    if (internal::CallbackSlot::IsSlot(next)) static_cast<internal::CallbackSlot*>(next)->Drop();
+    if (internal::CallbackSlot::IsSlot(next)) {
+      static_cast<internal::CallbackSlot*>(next)->Drop();
+    } else if (internal::Observer::IsObserver(next)) {
+      static_cast<internal::Observer*>(next)->Drop();
+    }
   }
 }
 
@@ -300,7 +306,7 @@ void EventLoop::ReportPendingTasks() {
 
 std::vector<TaskRef> EventLoop::AllTasks() { return internal::TasksOf(*core()); }
 
-Coro<void> EventLoop::ShutdownAsyncGenerators() { co_return; }
+Coro<void> EventLoop::ShutdownAsyncGenerators() { return CloseAsyncGenerators(*this); }
 
 // -- Executors.
 

@@ -13,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/context_var.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/executor/thread_pool.h"
@@ -272,6 +273,20 @@ WEFT_TEST(ToThreadTest, MoveOnlyClosuresAndResults) {
   auto job = [number = std::make_unique<int>(7)]() mutable { return std::move(number); };
   std::unique_ptr<int> result = co_await ToThread(Take(job));
   WEFT_EXPECT_EQ(*result, 7);
+}
+
+ContextVar<int> request("request", 0);
+
+WEFT_TEST(ToThreadTest, SeesCopiesOfTheContextVariables) {  // A-70, CTX 316
+  request.Set(7);
+  const int seen = co_await ToThread([] {
+    const int value = request.Get();
+    request.Set(8);
+    return value;
+  });
+  WEFT_EXPECT_EQ(seen, 7);
+  WEFT_EXPECT_EQ(request.Get(), 7);
+  WEFT_EXPECT_EQ(co_await ToThread([] { return request.Get(); }), 7);
 }
 
 WEFT_TEST(ToThreadTest, JobsOverlap) {  // EXEC 298
