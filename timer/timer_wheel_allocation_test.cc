@@ -77,5 +77,24 @@ TEST(TimerWheelAllocationTest, SteadyStateAllocatesNothing) {
   for (Timer& timer : timers) wheel.Disarm(&timer);
 }
 
+// Timers of one slot that overlap and are cancelled while time stands still.
+TEST(TimerWheelAllocationTest, CancelledNearTimersLeaveNothingBehind) {
+  Timer lasting([](Runnable*) {}), odd([](Runnable*) {}), even([](Runnable*) {});
+  TimerWheel wheel{TimePoint()};
+  wheel.Arm(&lasting, TimePoint());
+  const auto run = [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      wheel.Disarm(i % 2 == 0 ? &even : &odd);
+      wheel.Arm(i % 2 == 0 ? &even : &odd, TimePoint::FromNanoseconds(i));
+    }
+  };
+  run(0, 1000);
+
+  const size_t before = allocations;
+  run(1000, 1'000'000);
+  EXPECT_EQ(allocations, before);
+  for (Timer* timer : {&lasting, &odd, &even}) wheel.Disarm(timer);
+}
+
 }  // namespace
 }  // namespace weft
