@@ -1,0 +1,71 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_NET_CONNECT_H_
+#define WEFT_NET_CONNECT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "weft/core/coro.h"
+#include "weft/net/resolver.h"
+#include "weft/net/socket.h"
+#include "weft/net/socket_address.h"
+#include "weft/net/stream.h"
+
+namespace weft {
+
+struct ConnectOptions {
+  ConnectOptions() {}
+
+  // Only addresses of this family; kNone: of any.
+  SocketAddress::Family family = SocketAddress::Family::kNone;
+
+  // To come from there; port 0 for any. Only addresses of its family are tried then.
+  SocketAddress local_address;
+
+  // For all of it, the look-up included. When it has passed: DEADLINE_EXCEEDED.
+  // (`WithTimeout()` around the call does the same with an exception.)
+  absl::Duration timeout = absl::InfiniteDuration();
+
+  bool no_delay = true;                // TCP_NODELAY.
+  bool keep_alive = false;             // SO_KEEPALIVE.
+  size_t limit = kDefaultStreamLimit;  // Of the reader.
+  Resolver* resolver = nullptr;        // Null: the system's.
+};
+
+// Connects to a TCP server and gives both halves of the connection.
+//
+//   absl::StatusOr<Connection> connection = co_await OpenConnection("example.org", 80);
+//   if (!connection.ok()) co_return connection.status();
+//   connection->writer.Write("...");
+//
+// A host that is a name is looked up, outside of the loop's thread; its addresses
+// are tried in turn. If it is cancelled, what was open is closed.
+//
+// Errors: the kernel's, with the address; if all of several addresses fail, one
+// that tells of each. What the resolver says. ValueError if `options.limit` is 0.
+// Python: asyncio.open_connection().
+Coro<absl::StatusOr<Connection>> OpenConnection(std::string host, uint16_t port,
+                                                ConnectOptions options = ConnectOptions());
+
+// The same for an address that is known; a Unix socket too.
+Coro<absl::StatusOr<Connection>> OpenConnection(SocketAddress address,
+                                                ConnectOptions options = ConnectOptions());
+
+// Connects to a Unix socket. A path that begins with a NUL is an abstract name.
+// Python: asyncio.open_unix_connection().
+Coro<absl::StatusOr<Connection>> OpenUnixConnection(std::string path,
+                                                    ConnectOptions options = ConnectOptions());
+
+// What OpenConnection() is made of: a socket that is connected to the first of
+// `addresses` that answers. `what` is how the message calls all of them.
+Coro<absl::StatusOr<Socket>> ConnectSocket(Addresses addresses, std::string what,
+                                           ConnectOptions options = ConnectOptions());
+
+}  // namespace weft
+
+#endif  // WEFT_NET_CONNECT_H_

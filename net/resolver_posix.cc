@@ -1,0 +1,75 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "weft/net/errno_status.h"
+#include "weft/net/resolver.h"
+
+namespace weft::internal {
+namespace {
+
+absl::Status ResolveError(int error, int system_error, const std::string& host) {
+  const std::string tried = absl::StrCat("resolve \"", absl::CHexEscape(host), "\"");
+  switch (error) {
+    case EAI_SYSTEM:
+      return ErrnoStatus(-system_error, tried);
+    case EAI_MEMORY:
+      return ErrnoStatus(-ENOMEM, tried);
+    case EAI_AGAIN:
+      return absl::UnavailableError(absl::StrCat(tried, ": ", gai_strerror(error), " [EAI_AGAIN]"));
+    default:
+      return absl::NotFoundError(absl::StrCat(tried, ": ", gai_strerror(error)));
+  }
+}
+
+int NativeFamily(SocketAddress::Family family) {
+  switch (family) {
+    case SocketAddress::Family::kIpv4:
+      return AF_INET;
+    case SocketAddress::Family::kIpv6:
+      return AF_INET6;
+    default:
+      return AF_UNSPEC;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port,
+                                          const ResolveOptions& options) {
+  if (host.find('\0') != std::string::npos) return ResolveError(EAI_NONAME, 0, host);
+  addrinfo hints = {};
+  hints.ai_family = NativeFamily(options.family);
+  hints.ai_socktype = options.type == SocketType::kDatagram ? SOCK_DGRAM : SOCK_STREAM;
+  hints.ai_flags = options.passive ? AI_PASSIVE : 0;
+  addrinfo* found = nullptr;
+  errno = 0;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error != 0) return ResolveError(error, errno, host);
+
+  Addresses addresses;
+  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
+    SockAddr native;
+    native.length = std::min<uint32_t>(entry->ai_addrlen, SockAddr::kCapacity);
+    std::memcpy(native.bytes, entry->ai_addr, native.length);
+    SocketAddress address = SocketAddress::FromNative(native);
+    if (!address.is_ip()) continue;
+    address.set_port(port);
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
+      addresses.push_back(std::move(address));
+    }
+  }
+  ::freeaddrinfo(found);
+  if (addresses.empty()) return ResolveError(EAI_NONAME, 0, host);
+  return addresses;
+}
+
+}  // namespace weft::internal

@@ -1,0 +1,254 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/net/server_state.h"
+
+#include <cerrno>
+#include <exception>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/errors.h"
+#include "weft/core/exception_context.h"
+#include "weft/core/no_throw.h"
+#include "weft/core/task.h"
+
+namespace weft::internal {
+namespace {
+
+// As many as asyncio accepts in a row, by its default backlog.
+constexpr int kAcceptsInARow = 100;
+
+// How long accepting pauses when the system is out of something.
+constexpr absl::Duration kPause = absl::Seconds(1);
+
+// The handler of one client, in its task.
+Coro<void> Serve(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> stream) {
+  std::exception_ptr error;
+  try {
+    co_await server->handler()(StreamReader(stream), StreamWriter(stream));
+    co_return;
+  } catch (const CancelledError&) {
+    stream->Close();
+    throw;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  stream->Close();
+  server->Report("Unhandled exception in client_connected_cb", std::move(error),
+                 stream->socket().state()->Describe("connection", "from"));
+}
+
+// Errors of one connection that was still in the queue, or of the network that it
+// came by: accept(2) says to go on as if it had not been there.
+bool IsAboutOneConnection(int error) {
+  switch (error) {
+    case EAGAIN:
+    case ECONNABORTED:
+    case EHOSTUNREACH:
+    case EINTR:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENOPROTOOPT:
+    case EPERM:  // A firewall's no.
+    case EPROTO:
+    case ETIMEDOUT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsOutOfResource(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+// -- Listener.
+
+Listener::AcceptOperation::AcceptOperation(Listener* owner)
+    : Operation([](Runnable* runnable) {
+        static_cast<AcceptOperation*>(runnable)->listener->OnAccept();
+      }),
+      listener(owner) {}
+
+void Listener::Start() {
+  if (keep_) return;
+  keep_ = IntrusivePtr<ServerState>(server_);
+  AcceptMore();
+}
+
+void Listener::Close() {
+  RemoveSocketFile(address_.path(), std::exchange(file_, FileIdentity()));
+  retry_.Cancel();
+  socket_.Close();
+  // Of a kernel that completes, the end is still to come.
+  if (accept_.state == Operation::State::kPending) return;
+  if (accept_.is_linked()) {
+    accept_.Unlink();
+    Discard(accept_.result);
+  }
+  const IntrusivePtr<ServerState> last = std::move(keep_);
+}
+
+// Closes what nobody wants any more.
+void Listener::Discard(int64_t accepted) {
+  if (accepted >= 0) socket_.state()->api()->Close(static_cast<NativeHandle>(accepted));
+}
+
+void Listener::OnAccept() {
+  const IntrusivePtr<ServerState> alive = keep_;
+  if (HandleResult()) AcceptMore();
+}
+
+void Listener::AcceptMore() {
+  for (int accepted = 0;; ++accepted) {
+    if (server_->is_full()) {
+      keep_ = IntrusivePtr<ServerState>();  // Until one has gone.
+      return;
+    }
+    accept_.PrepareAccept(socket_.handle(), &peer_);
+    if (server_->loop().poller().Start(&accept_) == StartResult::kPending) return;
+    if (accepted >= kAcceptsInARow) return server_->core()->ready.PushBack(&accept_);
+    if (!HandleResult()) return;
+  }
+}
+
+// False if this is not to go on: it is closed, or pauses.
+bool Listener::HandleResult() {
+  const int64_t result = accept_.result;
+  if (server_->is_closed() || result == -ECANCELED || result == -EBADF) {
+    // Only a kernel that completes delivers after the end.
+    Discard(result);
+    keep_ = IntrusivePtr<ServerState>();
+    return false;
+  }
+  if (result >= 0) {
+    server_->OnConnected(static_cast<NativeHandle>(result), peer_);
+    return !server_->is_closed();
+  }
+  if (IsAboutOneConnection(static_cast<int>(-result))) return true;
+  Pause(static_cast<int>(-result));
+  return false;
+}
+
+void Listener::Pause(int error) {
+  server_->Report(IsOutOfResource(error) ? "socket.accept() out of system resource"
+                                         : "socket.accept() failed",
+                  std::make_exception_ptr(
+                      std::system_error(error, std::generic_category(), "accept")),
+                  absl::StrCat("listening on ", address_.ToString()));
+  if (server_->is_closed()) return;  // By the exception handler.
+  retry_ = server_->loop().CallLater(kPause, [server = keep_, this] {
+    if (!server->is_closed()) AcceptMore();
+  });
+}
+
+// -- ServerState.
+
+ServerState::ServerState(EventLoop& loop, ConnectionHandler handler, Settings settings)
+    : core_(loop.core()),
+      context_(loop.current_context()),
+      handler_(std::move(handler)),
+      settings_(settings) {}
+
+Listener& ServerState::AddListener(Socket socket, SocketAddress address) {
+  listeners_.push_back(std::make_unique<Listener>(this, std::move(socket), std::move(address)));
+  return *listeners_.back();
+}
+
+absl::Status ServerState::StartServing() {
+  if (is_closed_) throw RuntimeError("server is closed");
+  if (is_serving_) return absl::OkStatus();
+  for (const auto& listener : listeners_) {
+    absl::Status listening = listener->socket().Listen(settings_.backlog);
+    if (!listening.ok()) return listening;
+  }
+  is_serving_ = true;
+  for (const auto& listener : listeners_) listener->Start();
+  return absl::OkStatus();
+}
+
+void ServerState::Close() {
+  if (std::exchange(is_closed_, true)) return;
+  const IntrusivePtr<ServerState> alive(this);
+  is_serving_ = false;
+  for (const auto& listener : listeners_) listener->Close();
+  if (forever_) forever_.Cancel();
+  if (is_gone()) closers_.WakeAll();
+}
+
+// Each client at the time of the call, whatever becomes of the others by it.
+template <class F>
+void ServerState::ForEachClient(F what) {
+  std::vector<IntrusivePtr<StreamState>> clients;
+  clients.reserve(connection_count_);
+  for (StreamState* client = clients_.front(); client != nullptr; client = clients_.Next(client)) {
+    clients.emplace_back(client);
+  }
+  for (const IntrusivePtr<StreamState>& client : clients) what(client.get());
+}
+
+void ServerState::CloseClients() {
+  ForEachClient([](StreamState* client) { client->Close(); });
+}
+
+void ServerState::AbortClients() {
+  ForEachClient([](StreamState* client) { client->Abort(); });
+}
+
+void ServerState::OnConnected(NativeHandle handle, const SockAddr& peer) {
+  IntrusivePtr<StreamState> stream;
+  ContextRef* const context = std::exchange(core_->current_context, &context_);
+  try {
+    IntrusivePtr<SocketState> socket(new SocketState(loop(), handle));
+    socket->set_peer(SocketAddress::FromNative(peer));
+    stream = IntrusivePtr<StreamState>(new StreamState(Socket(socket), settings_.limit));
+    clients_.PushBack(stream.get());
+    stream->set_owner(this);
+    ++connection_count_;
+    AddRef();  // Until the connection is lost.
+    static_cast<void>(StartTask(loop(), Serve(IntrusivePtr<ServerState>(this), stream),
+                                SourceLocation()));
+  } catch (...) {
+    if (stream) stream->Abort();
+    Report("Accepting a connection failed", std::current_exception(),
+           SocketAddress::FromNative(peer).ToString());
+  }
+  core_->current_context = context;
+}
+
+void ServerState::OnConnectionLost(StreamState* stream) {
+  stream->ListNode::Unlink();
+  const bool was_full = is_full();
+  --connection_count_;
+  if (is_gone()) {
+    closers_.WakeAll();
+  } else if (was_full && is_serving_ && !core_->closed) {
+    for (const auto& listener : listeners_) listener->Start();
+  }
+  Release();
+}
+
+void ServerState::Report(std::string message, std::exception_ptr error, std::string socket) {
+  ExceptionContext context(std::move(message));
+  context.exception = std::move(error);
+  context.socket = std::move(socket);
+  if (core_->owner != nullptr) core_->owner->HandleException(std::move(context));
+}
+
+Coro<void> ServeForever(IntrusivePtr<ServerState> server) {
+  if (server->forever()) throw RuntimeError("server is already being awaited on serve_forever()");
+  if (server->is_closed()) throw RuntimeError("server is closed");
+  absl::Status started = server->StartServing();
+  if (!started.ok()) throw RuntimeError(started.ToString());
+  server->forever() = server->loop().CreateFuture<void>();
+  Outcome<void> outcome = co_await NoThrow(Future<void>(server->forever()));
+  server->forever() = Future<void>();
+  server->Close();
+  if (!server->is_gone()) co_await NoThrow(WaitServerClosedAwaiter(server));
+  outcome.value();  // Throws: there is no other end.
+}
+
+}  // namespace weft::internal

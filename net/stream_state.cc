@@ -1,0 +1,325 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/net/stream_state.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/log.h"
+#include "weft/net/errno_status.h"
+
+namespace weft::internal {
+namespace {
+
+// asyncio's.
+constexpr size_t kDefaultHighMark = 64 * 1024;
+constexpr size_t kDefaultLowMark = kDefaultHighMark / 4;
+constexpr int kWritesBeforeWarning = 5;
+
+// How many sends may go on at once before the others have their turn.
+constexpr int kSendsInARow = 16;
+
+}  // namespace
+
+StreamState::ReceiveOperation::ReceiveOperation(StreamState* owner)
+    : Operation([](Runnable* runnable) {
+        static_cast<ReceiveOperation*>(runnable)->stream->OnReceive();
+      }),
+      stream(owner) {}
+
+StreamState::SendOperation::SendOperation(StreamState* owner)
+    : Operation(
+          [](Runnable* runnable) { static_cast<SendOperation*>(runnable)->stream->OnSent(); }),
+      stream(owner) {}
+
+StreamState::FlushRunnable::FlushRunnable(StreamState* owner)
+    : Runnable(
+          [](Runnable* runnable) { static_cast<FlushRunnable*>(runnable)->stream->Flush(); }),
+      stream(owner) {}
+
+StreamState::StreamState(Socket socket, size_t limit)
+    : socket_(std::move(socket)),
+      limit_(limit),
+      low_mark_(kDefaultLowMark),
+      high_mark_(kDefaultHighMark),
+      hard_limit_(std::numeric_limits<size_t>::max()) {
+  AddRef();  // Its own, until it is closed.
+}
+
+StreamState::~StreamState() = default;
+
+// -- Reading.
+
+Cancellable::Step StreamRead::BeginCancel(const std::exception_ptr& error) {
+  if (is_waiting()) stream_->StopReading(this);
+  return Wait::BeginCancel(error);
+}
+
+void StreamState::SetReadException(std::exception_ptr error) {
+  read_exception_ = std::move(error);
+  EndRead();
+}
+
+StartResult StreamState::StartReceive() {
+  receive_.PrepareRecvLent(socket_.handle());
+  return loop().poller().Start(&receive_);
+}
+
+// Fetches what a finished `receive_` has announced. False if that was a false
+// alarm, and it waits again.
+bool StreamState::Fetch() {
+  Slab slab;
+  if (receive_.result >= 0 && loop().poller().FetchLent(&receive_, &loop().slab_pool(), &slab) ==
+                                  StartResult::kPending) {
+    return false;
+  }
+  if (receive_.result < 0) {
+    FailRead(receive_.result);
+  } else if (receive_.result == 0) {
+    eof_ = true;
+  } else {
+    try {
+      buffer_.Append(std::move(slab), static_cast<size_t>(receive_.result));
+    } catch (const std::bad_alloc&) {
+      FailRead(-ENOMEM);
+    }
+  }
+  return true;
+}
+
+bool StreamState::Read(StreamRead* read, std::coroutine_handle<CoroPromise> handle) {
+  int& budget = core()->inline_budget;
+  // One that was cancelled may still be the kernel's, and will do for this one.
+  while (receive_.state != Operation::State::kPending) {
+    if (StartReceive() == StartResult::kPending) break;
+    if (budget <= 0) {
+      // There is something, but the others come first.
+      core()->ready.PushBack(&receive_);
+      break;
+    }
+    --budget;
+    if (!Fetch()) break;
+    if (read->IsSatisfied()) return false;
+  }
+  reader_ = read;
+  read->Begin(handle);
+  return true;
+}
+
+void StreamState::OnReceive() {
+  if (receive_.result == -ECANCELED && std::exchange(receive_cancelled_, false)) {
+    // The end of an old request. Somebody may have come meanwhile.
+    if (!IsAwaited()) return;
+    if (StartReceive() == StartResult::kDone) core()->ready.PushBack(&receive_);
+    return;
+  }
+  receive_cancelled_ = false;
+  if (!IsAwaited()) {
+    // It was cancelled too late for the kernel. What there is stays there.
+    if (!is_down_) loop().poller().Cancel(&receive_);
+    return;
+  }
+  if (!Fetch()) return;
+  if (reader_->IsSatisfied()) return EndRead();
+  // More is needed, and may be there already: but the others come first.
+  if (StartReceive() == StartResult::kDone) core()->ready.PushBack(&receive_);
+}
+
+void StreamState::EndRead() {
+  if (reader_ != nullptr) reader_->Wake();
+}
+
+void StreamState::FailRead(int64_t result) {
+  if (result == -ECANCELED || result == -EBADF) {
+    // Closed on this side, which is no error to whoever reads.
+    eof_ = true;
+    return;
+  }
+  read_error_ = ErrnoStatus(result, socket_.state()->Describe("receive", "from"));
+}
+
+void StreamState::StopReading(StreamRead* read) {
+  if (reader_ != read) return;
+  reader_ = nullptr;
+  if (core()->closed) return;
+  // A kernel that completes may take a while, and may deliver; that stays with
+  // the operation, for the next reader.
+  receive_cancelled_ = receive_.state == Operation::State::kPending;
+  loop().poller().Cancel(&receive_);
+  if (receive_.state == Operation::State::kPending) return;
+  receive_cancelled_ = false;
+  receive_.Unlink();
+}
+
+// -- Writing.
+
+void StreamState::Write(std::string_view data) {
+  if (!write_error_.ok() || is_closing_) {
+    if (writes_after_loss_ < kWritesBeforeWarning && ++writes_after_loss_ == kWritesBeforeWarning) {
+      Log(LogSeverity::kWarning,
+          absl::StrCat(socket_.state()->Describe("write", "to"), ": the connection is lost"));
+    }
+    return;
+  }
+  if (core()->closed) return;
+  if (data.size() > hard_limit_ - std::min(hard_limit_, queue_.size())) {
+    FailWrite(absl::ResourceExhaustedError(
+        absl::StrCat(socket_.state()->Describe("write", "to"), ": more than ", hard_limit_,
+                     " bytes would be unsent; the connection was dropped")));
+    return Abort();
+  }
+  SlabPool& pool = loop().slab_pool();
+  while (!data.empty() && write_error_.ok()) {
+    // What is large leaves in portions, as long as the kernel takes them.
+    const size_t portion =
+        is_sending_ ? data.size() : std::min(data.size(), kPiecesACall * pool.slab_size());
+    if (!queue_.Append(data.substr(0, portion), &pool)) {
+      return FailWrite(ErrnoStatus(-ENOMEM, socket_.state()->Describe("write", "to")));
+    }
+    data.remove_prefix(portion);
+    if (!is_sending_ && queue_.size() >= pool.slab_size()) Flush();
+  }
+  if (is_sending_) return UpdatePaused();
+  if (!queue_.empty() && !flush_.is_linked()) loop().round_end().PushBack(&flush_);
+}
+
+void StreamState::WriteEof() {
+  if (wrote_eof_ || is_closing_) return;
+  wrote_eof_ = true;
+  Flush();
+}
+
+void StreamState::Flush() {
+  flush_.Unlink();
+  if (is_sending_ || core()->closed) return;
+  SendQueue();
+}
+
+// REQUIRES: nothing is being sent.
+void StreamState::SendQueue() {
+  for (int sends = 0; !queue_.empty(); ++sends) {
+    if (sends >= kSendsInARow) {
+      send_.result = 0;
+      is_sending_ = true;
+      core()->ready.PushBack(&send_);
+      return UpdatePaused();
+    }
+    const size_t count = queue_.Pieces(pieces_, kPiecesACall);
+    if (count == 1) {
+      send_.PrepareSend(socket_.handle(), pieces_[0].data, pieces_[0].size);
+    } else {
+      send_.PrepareSendMsg(socket_.handle(), pieces_, count);
+    }
+    if (loop().poller().Start(&send_) == StartResult::kPending) {
+      is_sending_ = true;
+      return UpdatePaused();
+    }
+    if (!FinishSend()) return;
+  }
+  AfterSending();
+}
+
+// False if the connection is lost.
+bool StreamState::FinishSend() {
+  if (send_.result < 0) {
+    FailWrite(ErrnoStatus(send_.result, socket_.state()->Describe("send", "to")));
+    return false;
+  }
+  queue_.Consume(static_cast<size_t>(send_.result));
+  return true;
+}
+
+void StreamState::OnSent() {
+  is_sending_ = false;
+  if (is_down_ || !write_error_.ok()) return queue_.Clear();
+  if (FinishSend()) SendQueue();
+}
+
+void StreamState::FailWrite(absl::Status error) {
+  if (write_error_.ok()) write_error_ = std::move(error);
+  flush_.Unlink();
+  if (is_sending_) {
+    if (!core()->closed) loop().poller().Cancel(&send_);  // The queue is the kernel's until then.
+  } else {
+    queue_.Clear();
+  }
+  is_paused_ = false;
+  drainers_.WakeAll();
+  if (is_closing_) GoDown();
+}
+
+void StreamState::UpdatePaused() {
+  if (is_paused_) {
+    if (queue_.size() > low_mark_) return;
+    is_paused_ = false;
+    drainers_.WakeAll();
+  } else if (queue_.size() > high_mark_) {
+    is_paused_ = true;
+  }
+}
+
+// Everything has left.
+void StreamState::AfterSending() {
+  UpdatePaused();
+  if (is_closing_) return GoDown();
+  if (!wrote_eof_ || std::exchange(is_shut_, true)) return;
+  // The peer may have gone; whoever reads will learn of that.
+  static_cast<void>(socket_.Shutdown(ShutdownHow::kWrite));
+}
+
+void StreamState::SetMarks(size_t low, size_t high) {
+  low_mark_ = low;
+  high_mark_ = high;
+  UpdatePaused();
+}
+
+absl::Status StreamState::DrainStatus(bool has_waited) const {
+  if (!read_error_.ok()) return read_error_;
+  if (!write_error_.ok()) return write_error_;
+  if (is_down_ && !has_waited) return ErrnoStatus(-ECONNRESET, "Connection lost");
+  return absl::OkStatus();
+}
+
+// -- The end.
+
+void StreamState::Close() {
+  if (is_closing_) return;
+  is_closing_ = true;
+  if (!write_error_.ok() || core()->closed) return GoDown();
+  Flush();
+}
+
+void StreamState::Abort() {
+  is_closing_ = true;
+  GoDown();
+}
+
+void StreamState::GoDown() {
+  if (std::exchange(is_down_, true)) return;
+  flush_.Unlink();
+  if (!is_sending_) queue_.Clear();
+  is_paused_ = false;
+  drainers_.WakeAll();
+  if (!socket_.is_open()) return OnClosed();
+  socket_.state()->Close({[](void* self) { static_cast<StreamState*>(self)->OnClosed(); }, this});
+}
+
+// All that was pending has been given back before.
+void StreamState::OnClosed() {
+  is_closed_ = true;
+  eof_ = true;
+  EndRead();
+  closers_.WakeAll();
+  if (ConnectionOwner* owner = std::exchange(owner_, nullptr)) owner->OnConnectionLost(this);
+  Release();
+}
+
+absl::Status StreamState::CloseStatus() const {
+  return write_error_.ok() ? read_error_ : write_error_;
+}
+
+}  // namespace weft::internal

@@ -1,0 +1,237 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef WEFT_NET_STREAM_STATE_H_
+#define WEFT_NET_STREAM_STATE_H_
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "weft/core/block_pool.h"
+#include "weft/core/cancellable.h"
+#include "weft/core/coro_promise.h"
+#include "weft/core/intrusive_list.h"
+#include "weft/core/intrusive_ptr.h"
+#include "weft/core/runnable.h"
+#include "weft/core/waiter.h"
+#include "weft/net/read_buffer.h"
+#include "weft/net/socket.h"
+#include "weft/net/write_queue.h"
+#include "weft/poller/operation.h"
+#include "weft/sync/waiter_list.h"
+
+namespace weft::internal {
+
+class StreamState;
+
+// Who has to know when a connection is down: a server.
+class ConnectionOwner {
+ public:
+  virtual void OnConnectionLost(StreamState* stream) = 0;
+
+ protected:
+  ~ConnectionOwner() = default;
+};
+
+// One wait of one task for something to read. It lies in the awaiter.
+class StreamRead : public Wait {
+ public:
+  explicit StreamRead(IntrusivePtr<StreamState> stream) : stream_(std::move(stream)) {}
+  inline ~StreamRead();
+
+  Step BeginCancel(const std::exception_ptr& error) override;
+
+ protected:
+  friend class StreamState;
+
+  // Whether what there is now is enough, or is all that there will be.
+  virtual bool IsSatisfied() = 0;
+
+  IntrusivePtr<StreamState> stream_;
+};
+
+// One connection: what its reader and its writer share.
+//
+// Reading: only while somebody waits for it. A lent receive announces that there
+// is something, and when its runnable runs the bytes are fetched into a slab. So
+// a connection on which nothing has come holds no buffer.
+//
+// Writing: the queue leaves by one operation at a time. What a round's callbacks
+// write leaves when they have run, at Drain(), at Close(), or when it is a slab
+// full, whichever comes first.
+//
+// Its end:
+//
+//           Close()                all is sent, or lost          retired
+//   open -------------> closing -------------------------> down ---------> closed
+//     |                                                      ^
+//     +------------------------ Abort() ---------------------+
+//
+// From the beginning until it is closed a connection counts as a reference to
+// itself: whoever lets go of its reader and writer does not have to wait.
+//
+// Threads: belongs to the loop's thread.
+class StreamState final : public ListNode, public PooledObject {
+ public:
+  StreamState(Socket socket, size_t limit);
+  StreamState(const StreamState&) = delete;
+
+  void AddRef() { ++refs_; }
+  void Release() {
+    if (--refs_ == 0) delete this;
+  }
+
+  SchedulerCore* core() const { return socket_.state()->core(); }
+  EventLoop& loop() const { return socket_.state()->loop(); }
+  Socket& socket() { return socket_; }
+
+  void set_owner(ConnectionOwner* owner) { owner_ = owner; }
+
+  // -- Reading.
+
+  ReadBuffer& buffer() { return buffer_; }
+  size_t limit() const { return limit_; }
+  bool eof() const { return eof_; }
+  // No more will come: the end, an error or somebody's exception.
+  bool ended() const { return eof_ || !read_error_.ok() || read_exception_ != nullptr; }
+  const absl::Status& read_error() const { return read_error_; }
+  const std::exception_ptr& read_exception() const { return read_exception_; }
+  void SetReadException(std::exception_ptr error);
+
+  // Somebody waits, or has what it waited for and is about to take it.
+  bool has_reader() const { return reader_ != nullptr; }
+
+  // For await_suspend of `read`, which is not satisfied. False if it is by now, so
+  // that the task need not suspend. REQUIRES: !has_reader().
+  bool Read(StreamRead* read, std::coroutine_handle<CoroPromise> handle);
+
+  // `read` waits no more; the kernel is told.
+  void StopReading(StreamRead* read);
+  // It has taken what it wanted, or is gone.
+  void ForgetReader(StreamRead* read) {
+    if (reader_ == read) reader_ = nullptr;
+  }
+
+  // -- Writing.
+
+  void Write(std::string_view data);
+  void WriteEof();
+  bool wrote_eof() const { return wrote_eof_; }
+
+  size_t unsent() const { return queue_.size(); }
+  size_t low_mark() const { return low_mark_; }
+  size_t high_mark() const { return high_mark_; }
+  void SetMarks(size_t low, size_t high);
+  void set_hard_limit(size_t limit) { hard_limit_ = limit; }
+
+  // Sends as much as the kernel takes now.
+  void Flush();
+
+  // Whether Drain() has nothing to do and to say.
+  bool is_drained() const {
+    return queue_.empty() && !is_paused_ && !is_closing_ && write_error_.ok() &&
+           read_error_.ok() && read_exception_ == nullptr;
+  }
+  // More is unsent than the high mark says, and not yet less than the low one.
+  bool is_paused() const { return is_paused_; }
+  WaiterList& drainers() { return drainers_; }
+  // What Drain() returns. One that has waited was told that all is well, if nothing
+  // has failed, though the connection may have been closed since.
+  absl::Status DrainStatus(bool has_waited) const;
+
+  // -- The end.
+
+  void Close();
+  void Abort();
+  bool is_closing() const { return is_closing_ || !write_error_.ok(); }
+  bool is_closed() const { return is_closed_; }
+  WaiterList& closers() { return closers_; }
+  // What WaitClosed() returns once it is closed.
+  absl::Status CloseStatus() const;
+  // Closes what has failed, and does nothing else.
+  void CloseIfFailed() {
+    if (!write_error_.ok() || !read_error_.ok()) Abort();
+  }
+
+ private:
+  struct ReceiveOperation final : Operation {
+    explicit ReceiveOperation(StreamState* owner);
+    StreamState* const stream;
+  };
+  struct SendOperation final : Operation {
+    explicit SendOperation(StreamState* owner);
+    StreamState* const stream;
+  };
+  struct FlushRunnable final : Runnable {
+    explicit FlushRunnable(StreamState* owner);
+    StreamState* const stream;
+  };
+
+  // Large writes are sent in pieces of this many slabs a call.
+  static constexpr size_t kPiecesACall = 4;
+
+  ~StreamState();
+
+  void OnReceive();
+  bool IsAwaited() const { return reader_ != nullptr && reader_->is_waiting(); }
+  bool Fetch();
+  StartResult StartReceive();
+  void EndRead();
+  void FailRead(int64_t result);
+
+  void OnSent();
+  bool FinishSend();
+  void SendQueue();
+  void FailWrite(absl::Status error);
+  void UpdatePaused();
+  void AfterSending();
+
+  void GoDown();
+  void OnClosed();
+
+  uint32_t refs_ = 0;
+  bool eof_ = false;
+  bool is_sending_ = false;   // `send_` is the kernel's, or in a queue.
+  bool wrote_eof_ = false;
+  bool is_shut_ = false;      // The kernel was told so.
+  bool is_paused_ = false;
+  bool is_closing_ = false;
+  bool is_down_ = false;      // Given to the poller to be closed.
+  bool is_closed_ = false;
+  bool receive_cancelled_ = false;  // The kernel was asked to end `receive_`.
+  uint8_t writes_after_loss_ = 0;
+
+  Socket socket_;
+  ConnectionOwner* owner_ = nullptr;
+
+  ReadBuffer buffer_;
+  StreamRead* reader_ = nullptr;
+  size_t limit_;
+  absl::Status read_error_;
+  std::exception_ptr read_exception_;
+  ReceiveOperation receive_{this};
+
+  WriteQueue queue_;
+  size_t low_mark_;
+  size_t high_mark_;
+  size_t hard_limit_;
+  absl::Status write_error_;
+  WaiterList drainers_;
+  WaiterList closers_;
+  FlushRunnable flush_{this};
+  SendOperation send_{this};
+  Buffer pieces_[kPiecesACall];
+};
+
+StreamRead::~StreamRead() {
+  if (stream_) stream_->ForgetReader(this);
+}
+
+}  // namespace weft::internal
+
+#endif  // WEFT_NET_STREAM_STATE_H_
