@@ -1,0 +1,41 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The replaced operators. The ones that throw not, and those for arrays, come
+// down to these two by the standard's defaults.
+
+#include "weft/bench/allocations.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace weft::bench {
+namespace {
+
+constinit std::atomic<int64_t> allocations{0};
+
+void* Count(void* memory) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+int64_t Allocations() { return allocations.load(std::memory_order_relaxed); }
+
+}  // namespace weft::bench
+
+void* operator new(size_t size) { return weft::bench::Count(std::malloc(size)); }
+
+void* operator new(size_t size, std::align_val_t alignment) {
+  const auto unit = static_cast<size_t>(alignment);
+  return weft::bench::Count(std::aligned_alloc(unit, (size + unit - 1) / unit * unit));
+}
+
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
