@@ -324,7 +324,7 @@ class Future {
     if constexpr (std::is_void_v<T> || std::is_reference_v<T>) {
       return outcome.Take();
     } else {
-      if constexpr (std::is_copy_constructible_v<T>) {
+      if constexpr (internal::IsCopyable<T>::value) {
         if (!state.IsUniquelyReferenced()) return outcome.value();
       }
       state.MarkMovedOut();

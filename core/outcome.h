@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -31,6 +32,16 @@ template <class T>
 struct Stored<T&> {
   using Type = T*;
 };
+
+// Whether a T can be copied. A vector of what cannot be says of itself that it can.
+template <class T>
+struct IsCopyable : std::is_copy_constructible<T> {};
+template <class T>
+  requires requires { typename T::value_type; } && (!std::is_same_v<T, typename T::value_type>)
+struct IsCopyable<T> : std::bool_constant<std::is_copy_constructible_v<T> &&
+                                          IsCopyable<typename T::value_type>::value> {};
+template <class... Ts>
+struct IsCopyable<std::tuple<Ts...>> : std::bool_constant<(IsCopyable<Ts>::value && ...)> {};
 
 // How a kept T is shown: by constant reference, but a T& as it is.
 template <class T>
@@ -69,7 +80,7 @@ class Outcome {
     MoveFrom(other);
   }
   Outcome(const Outcome& other)
-    requires std::is_copy_constructible_v<Storage>
+    requires internal::IsCopyable<Storage>::value
       : kind_(Kind::kEmpty) {
     CopyFrom(other);
   }
@@ -81,7 +92,7 @@ class Outcome {
     return *this;
   }
   Outcome& operator=(const Outcome& other)
-    requires std::is_copy_constructible_v<Storage>
+    requires internal::IsCopyable<Storage>::value
   {
     if (this != &other) {
       Reset();
