@@ -1,0 +1,400 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The code of the guide and of the other pages, so that it compiles and does what
+// they say. What stands between two markers stands there word for word;
+// markdown_test compares.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/gather.h"
+#include "weft/core/no_throw.h"
+#include "weft/core/shield.h"
+#include "weft/core/sleep.h"
+#include "weft/core/task.h"
+#include "weft/core/task_group.h"
+#include "weft/core/timeout.h"
+#include "weft/loop/run.h"
+#include "weft/loop/thread_future.h"
+#include "weft/loop/to_thread.h"
+#include "weft/sync/event.h"
+#include "weft/sync/lock.h"
+#include "weft/sync/semaphore.h"
+#include "weft/testing/weft_test.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string>& Events() {
+  static std::vector<std::string> events;
+  return events;
+}
+void Log(std::string text) { Events().push_back(std::move(text)); }
+
+class GuideTest : public ::testing::Test {
+ protected:
+  GuideTest() { Events().clear(); }
+};
+
+// -- Calls and tasks
+
+// [snippet call-and-task]
+Coro<int> Price(std::string article) {
+  co_await Sleep(absl::Milliseconds(100));
+  co_return static_cast<int>(article.size());
+}
+
+Coro<int> Total() {
+  int tea = co_await Price("tea");                 // A call: here, now, in this task.
+  Task<int> coffee = CreateTask(Price("coffee"));  // A task: it runs beside this one.
+  int milk = co_await Price("milk");               // Both wait at the same time.
+  co_return tea + milk + co_await std::move(coffee);
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, CallAndTask) {
+  const TimePoint start = GetRunningLoop().Time();
+  WEFT_EXPECT_EQ(co_await Total(), 13);
+  EXPECT_EQ(GetRunningLoop().Time() - start, absl::Milliseconds(200));
+}
+
+WEFT_TEST_F(GuideTest, Await) {
+  // [snippet lvalue-and-rvalue]
+  Task<std::string> task = CreateTask([]() -> Coro<std::string> { co_return "text"; });
+  const std::string& shown = co_await task;      // Valid as long as `task` is held.
+  std::string taken = co_await std::move(task);  // Moved out: this was the last reference.
+  // [end]
+  static_cast<void>(shown);
+  EXPECT_EQ(taken, "text");
+}
+
+// -- Several at once
+
+Coro<std::string> Fetch(std::string name) {
+  co_await Sleep(absl::Milliseconds(10));
+  co_return "<" + name + ">";
+}
+
+WEFT_TEST_F(GuideTest, Gather) {
+  // [snippet gather]
+  auto both = co_await Gather(Fetch("a"), Fetch("b"));  // A std::tuple, in this order.
+  auto& [a, b] = both;
+  // [end]
+  EXPECT_EQ(a + b, "<a><b>");
+}
+
+// [snippet group]
+Coro<std::vector<std::string>> FetchAll(std::vector<std::string> names) {
+  std::vector<std::string> pages(names.size());
+  co_await WithTaskGroup([&](TaskGroup& group) -> Coro<> {
+    for (size_t i = 0; i < names.size(); ++i) {
+      group.CreateTask([&pages, &names, i]() -> Coro<> { pages[i] = co_await Fetch(names[i]); });
+    }
+    co_return;
+  });
+  co_return pages;  // All are there; if one failed, an ExceptionGroup was thrown.
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Group) {
+  std::vector<std::string> names = {"a", "b"};
+  std::vector<std::string> pages = co_await FetchAll(names);
+  EXPECT_THAT(pages, ElementsAre("<a>", "<b>"));
+}
+
+// -- Timeouts
+
+// [snippet timeout]
+Coro<std::string> FetchOrGiveUp(std::string name) {
+  Outcome<std::string> page = co_await NoThrow(WithTimeout(absl::Seconds(1), Fetch(name)));
+  if (page.has_value()) co_return *std::move(page);
+  if (page.cancelled()) page.value();  // Somebody wants us to end: throw it on.
+  co_return "(none)";                  // Too late, or it failed.
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Timeout) {
+  std::string page = co_await FetchOrGiveUp("a");
+  EXPECT_EQ(page, "<a>");
+}
+
+Coro<bool> ReadSome(int* left) {
+  co_await Sleep(absl::Seconds(3));
+  co_return --*left > 0;
+}
+
+WEFT_TEST_F(GuideTest, TimeoutBody) {
+  int left = 3;
+  // [snippet timeout-body]
+  co_await WithTimeout(absl::Seconds(5), [&](Timeout& timeout) -> Coro<> {
+    bool more = true;
+    while (more) {
+      more = co_await ReadSome(&left);
+      timeout.Reschedule(GetRunningLoop().Time() + absl::Seconds(5));
+    }
+  });
+  // [end]
+  EXPECT_EQ(left, 0);
+}
+
+// -- Cleaning up
+
+struct Session {
+  Coro<> Work() {
+    Log("work");
+    co_await Sleep(absl::InfiniteDuration());
+  }
+  Coro<> SayGoodbye() {
+    co_await Sleep(absl::Seconds(1));
+    Log("goodbye");
+  }
+};
+
+// [snippet finally]
+Coro<> Serve(Session& session) {
+  Outcome<void> ended = co_await NoThrow(session.Work());
+  co_await session.SayGoodbye();  // Whatever happened. It may wait.
+  ended.value();                  // Throws what happened, if something did.
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Finally) {
+  Session session;
+  Task<> task = CreateTask(Serve(session));
+  co_await Yield();
+  task.Cancel();
+  WEFT_EXPECT_THROW(co_await task, CancelledError);
+  EXPECT_THAT(Events(), ElementsAre("work", "goodbye"));
+}
+
+Coro<> Commit() {
+  co_await Sleep(absl::Seconds(1));
+  Log("committed");
+}
+
+// [snippet shield]
+Coro<> CommitWhatever() {
+  Task<> commit = CreateTask(Commit());
+  Outcome<void> ended = co_await NoThrow(Shield(commit));  // Only this await is cancelled.
+  if (!commit.Done()) co_await NoThrow(Shield(commit));    // Once more, and the commit is done.
+  ended.value();
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Shield) {
+  Task<> task = CreateTask(CommitWhatever());
+  co_await Yield();
+  task.Cancel();
+  WEFT_EXPECT_THROW(co_await task, CancelledError);
+  EXPECT_THAT(Events(), ElementsAre("committed"));
+}
+
+// -- What a task keeps alive
+
+void Print(const std::string& text) { Log(text); }
+
+WEFT_TEST_F(GuideTest, Captures) {
+  std::string name = "world";
+  // [snippet captures]
+  auto greet = [name]() -> Coro<> {
+    co_await Sleep(absl::Seconds(1));
+    Print("hello, " + name);
+  };
+  CreateTask(greet);  // The task has a copy of the closure.
+
+  CreateTask(
+      [](std::string name) -> Coro<> {  // No captures: all it needs is a parameter.
+        co_await Sleep(absl::Seconds(1));
+        Print("goodbye, " + name);
+      },
+      name);
+  // [end]
+  co_await Sleep(absl::Seconds(2));
+  EXPECT_THAT(Events(), ElementsAre("hello, world", "goodbye, world"));
+}
+
+// [snippet reference]
+Coro<> Send(const std::string& text) {
+  co_await Sleep(absl::Seconds(1));
+  Print(text);
+}
+
+Coro<> Sender() {
+  std::string text = "a text";
+  co_await Send(text);     // Right: the caller waits, so what it passes lives.
+  CreateTask(Send, text);  // Right: the task has a copy of `text`.
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, References) {
+  co_await Sender();
+  co_await Sleep(absl::Seconds(2));
+  EXPECT_THAT(Events(), ElementsAre("a text", "a text"));
+}
+
+// -- Blocking
+
+std::string ReadFile(const std::string& path) { return "bytes of " + path; }
+
+// [snippet to-thread]
+Coro<size_t> CountBytes(std::string path) {
+  std::string text = co_await ToThread([&] { return ReadFile(path); });
+  co_return text.size();
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, ToThread) { WEFT_EXPECT_EQ(co_await CountBytes("x"), 10u); }
+
+struct Document {
+  size_t size = 3;
+};
+
+WEFT_TEST_F(GuideTest, Take) {
+  auto document = std::make_unique<Document>();
+  // [snippet take]
+  auto job = [document = std::move(document)] { return document->size; };
+  size_t size = co_await ToThread(Take(job));
+  // [end]
+  EXPECT_EQ(size, 3u);
+}
+
+// -- Locks
+
+struct Account {
+  Lock lock;
+  int balance = 10;
+};
+
+// [snippet lock]
+Coro<> Withdraw(Account& account, int amount) {
+  Lock::Guard guard = co_await account.lock.Acquire();
+  int balance = account.balance;
+  co_await Sleep(absl::Milliseconds(1));  // Others run here; the lock keeps them out.
+  account.balance = balance - amount;
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Lock) {
+  Account account;
+  co_await Gather(Withdraw(account, 1), Withdraw(account, 2));
+  EXPECT_EQ(account.balance, 7);
+}
+
+// [snippet limit]
+Coro<std::string> FetchPolitely(Semaphore& limit, std::string name) {
+  Semaphore::Guard guard = co_await limit.Acquire();
+  co_return co_await Fetch(name);
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Limit) {
+  Semaphore limit(1);
+  auto all = co_await Gather(FetchPolitely(limit, "a"), FetchPolitely(limit, "b"));
+  EXPECT_EQ(std::get<1>(all), "<b>");
+}
+
+// -- From other threads
+
+TEST_F(GuideTest, FromAThread) {
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  // [snippet from-a-thread]
+  LoopRef ref = loop->Ref();  // May outlive the loop.
+  std::thread worker([ref] {
+    ref.Post([] { Print("on the loop's thread"); });
+    ThreadFuture<std::string> page = RunCoroutineThreadsafe(Fetch("a"), ref);
+    const std::string& text = page.Result();  // Blocks this thread, not the loop.
+    ref.Post([text] {
+      Print(text);
+      GetRunningLoop().Stop();
+    });
+  });
+  // [end]
+  loop->RunForever();
+  worker.join();
+  loop->Close();
+  EXPECT_THAT(Events(), ElementsAre("on the loop's thread", "<a>"));
+}
+
+// -- Diagnostics
+
+WEFT_TEST_F(GuideTest, Stack) {
+  Task<int> total = CreateTask(Total(), "total");
+  co_await Yield();
+  std::ostringstream out;
+  // [snippet stack]
+  for (const TaskRef& task : AllTasks()) task.PrintStack(out);
+  // [end]
+  total.Cancel();
+  EXPECT_THAT(out.str(), HasSubstr("Stack for <Task pending name='total' at "));
+}
+
+WEFT_TEST_F(GuideTest, Handler) {
+  std::string seen;
+  // [snippet handler]
+  GetRunningLoop().SetExceptionHandler([&](EventLoop&, const ExceptionContext& context) {
+    seen += ToString(context);  // To your own log; and the process goes on.
+  });
+  // [end]
+  GetRunningLoop().CallSoon([] { throw std::runtime_error("boom"); });
+  co_await Yield();
+  EXPECT_THAT(seen, HasSubstr("std::runtime_error: boom"));
+  GetRunningLoop().SetExceptionHandler(nullptr);
+}
+
+// [snippet sigterm]
+Coro<int> Main() {
+  Event stop;
+  absl::Status added = GetRunningLoop().AddSignalHandler(SIGTERM, [&] { stop.Set(); });
+  if (!added.ok()) co_return 1;
+  co_await stop.Wait();
+  co_return 0;
+}
+
+int RunMain() {
+  try {
+    return weft::Run(Main());
+  } catch (const KeyboardInterrupt&) {
+    return 130;
+  }
+}
+// [end]
+
+bool IsHandled(int signal) {
+  struct sigaction current;
+  return ::sigaction(signal, nullptr, &current) == 0 && current.sa_handler != SIG_DFL;
+}
+
+TEST_F(GuideTest, Signals) {
+  std::thread sender([] {
+    while (!IsHandled(SIGTERM)) std::this_thread::yield();
+    ::kill(::getpid(), SIGTERM);
+  });
+  EXPECT_EQ(RunMain(), 0);
+  sender.join();
+}
+
+TEST_F(GuideTest, VirtualTime) {
+  // [snippet virtual-time]
+  VirtualClock clock;
+  RunOptions options;
+  options.environment.clock = &clock;
+  weft::Run(Total(), options);
+  // [end]
+}
+
+}  // namespace
+}  // namespace weft
