@@ -283,9 +283,17 @@ class EventLoop final : public Scheduler {
 
   template <class T>
   T RunUntilDone(Future<T> future) {
-    CallbackId stop = future.AddDoneCallback([this](const Future<T>&) { Stop(); });
-    RunForever();
-    future.RemoveDoneCallback(stop);
+    {
+      struct StopWhenDone {
+        StopWhenDone(EventLoop* loop, Future<T>* future)
+            : future(future),
+              id(future->AddDoneCallback([loop](const Future<T>&) { loop->Stop(); })) {}
+        ~StopWhenDone() { future->RemoveDoneCallback(id); }  // The run may have thrown.
+        Future<T>* future;
+        CallbackId id;
+      } stop_when_done(this, &future);
+      RunForever();
+    }
     if (!future.Done()) ThrowStoppedEarly();
     return future.TakeResult();
   }
