@@ -106,7 +106,7 @@ class EpollPoller final : public Poller, private ReadinessSource {
   int Watch(NativeHandle handle, uint32_t generation, Interest interest, bool is_known) override;
   bool Forget(NativeHandle handle) override;
 
-  int OpenEpoll();                 // 0 or a negated errno, as the next three.
+  int OpenEpoll();  // 0 or a negated errno, as the next three.
   int OpenToSleep();
   int AddOwn(int fd, uint64_t tag);
   int ArmTimer(TimePoint deadline);
@@ -192,8 +192,7 @@ int EpollPoller::Fetch(int timeout, ReadyQueue* done, Batch* batch) {
   return 0;
 }
 
-int EpollPoller::Watch(NativeHandle handle, uint32_t generation, Interest interest,
-                       bool is_known) {
+int EpollPoller::Watch(NativeHandle handle, uint32_t generation, Interest interest, bool is_known) {
   if (const int error = OpenEpoll()) return error;
   epoll_event event = {};
   event.data.u64 = Tag(handle, generation);

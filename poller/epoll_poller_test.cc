@@ -90,6 +90,17 @@ TEST_P(EpollPollerTest, BackendFdIsReadableWhenSomethingWaitsToBeCollected) {
   EXPECT_EQ(RunUntilDone(&recv), -ECANCELED);
 }
 
+// The timer is not set again for a later deadline, so it expires for nobody.
+TEST_P(EpollPollerTest, TheExpiryForADroppedDeadlineEndsNoSleep) {
+  poller().MakeWaker()->Wake();
+  Round(In(3));
+  const TimePoint deadline = In(12);
+
+  Round(deadline);
+
+  EXPECT_GE(Now(), deadline);
+}
+
 // Conformance row 328.
 TEST_P(EpollPollerTest, AnEpollDescriptorCanBeWatched) {
   const int inner = ::epoll_create1(EPOLL_CLOEXEC);

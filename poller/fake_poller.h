@@ -53,7 +53,7 @@ class FakePoller final : public Poller {
   // Called in each `Wait()`, with its deadline.
   std::function<void(TimePoint)> on_wait;
 
-  const std::vector<Operation*>& started() const { return started_; }  // And pending.
+  const std::vector<Operation*>& started() const { return started_; }     // And pending.
   const std::vector<TimePoint>& deadlines() const { return deadlines_; }  // Of all waits.
   const std::vector<NativeHandle>& retired() const { return retired_; }
   int wake_count() const { return waker_->count.load(std::memory_order_acquire); }

@@ -25,7 +25,8 @@ namespace weft::internal {
 
 namespace {
 
-static_assert(sizeof(Buffer) == sizeof(iovec) && offsetof(Buffer, data) == offsetof(iovec, iov_base) &&
+static_assert(sizeof(Buffer) == sizeof(iovec) &&
+              offsetof(Buffer, data) == offsetof(iovec, iov_base) &&
               offsetof(Buffer, size) == offsetof(iovec, iov_len));
 static_assert(SockAddr::kCapacity >= sizeof(sockaddr_storage));
 
@@ -161,10 +162,12 @@ int64_t Write(int fd, Operation* op) {
     const iovec piece = {from.data, from.size};
     const int64_t result =
         Try([&] { return ::pwritev2(fd, &piece, 1, /*offset=*/-1, kRwfNoSignal); });
-    if (result != -EOPNOTSUPP && result != -ENOSYS && result != -EINVAL) return result;
-    // An old kernel says EOPNOTSUPP or ENOSYS for ever; other answers may be due
-    // to this one file, and are given once more by write(2).
-    if (result != -EINVAL) has_no_signal.store(false, std::memory_order_relaxed);
+    const bool is_unknown = result == -EOPNOTSUPP || result == -ENOSYS;
+    if (!is_unknown && result != -EINVAL && result != -EPERM) return result;
+    // An old kernel does not know it, and never will. (A file in /proc says so too,
+    // which only makes us slower.) The others may be due to this file, or to a
+    // sandbox: write(2) has the last word.
+    if (is_unknown) has_no_signal.store(false, std::memory_order_relaxed);
   }
 #endif
   return TryWithoutSigpipe([&] { return ::write(fd, from.data, from.size); });

@@ -838,15 +838,44 @@ TEST_P(PollerConformanceTest, AnAnnouncedLentReceiveCanGiveUpItsTurn) {
   TestOperation lent, recv;
   lent.PrepareRecvLent(pair.a);
   recv.PrepareRecv(pair.a, buffer, sizeof(buffer));
-  Start(&lent);
+  Slab slab;
+  if (poller().Start(&lent) == StartResult::kDone) {
+    ASSERT_EQ(poller().FetchLent(&lent, &pool_, &slab), StartResult::kPending);
+  }
   SendNow(pair.b, "bytes");
   RunUntilDone(&lent);
   Start(&recv);
+  EXPECT_EQ(recv.runs, 0);
 
   poller().Cancel(&lent);
 
   EXPECT_EQ(RunUntilDone(&recv), 5);
   EXPECT_STREQ(buffer, "bytes");
+  EXPECT_EQ(lent.runs, 1);
+}
+
+TEST_P(PollerConformanceTest, AFalseAlarmDoesNotLoseTheTurn) {
+  const Pair pair = TcpPair();
+  TestOperation lent(&order_), recv(&order_);
+  char byte;
+  lent.PrepareRecvLent(pair.a);
+  recv.PrepareRecv(pair.a, &byte, 1);
+  Slab slab;
+
+  const bool announced = poller().Start(&lent) == StartResult::kDone;
+  ASSERT_EQ(poller().Start(&recv), StartResult::kPending);
+  if (announced) {
+    ASSERT_EQ(poller().FetchLent(&lent, &pool_, &slab), StartResult::kPending);
+  }
+  SendNow(pair.b, "x");
+  RunUntilDone(&lent);
+  EXPECT_EQ(poller().FetchLent(&lent, &pool_, &slab), StartResult::kDone);
+  SendNow(pair.b, "y");
+
+  EXPECT_EQ(RunUntilDone(&recv), 1);
+  EXPECT_EQ(byte, 'y');
+  EXPECT_EQ(std::string(slab.data(), 1), "x");
+  EXPECT_THAT(order_, ElementsAre(&lent, &recv));
 }
 
 TEST_P(PollerConformanceTest, ALentReceiveThatIsRetiredIsCancelled) {

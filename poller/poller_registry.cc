@@ -31,9 +31,9 @@ void Insert(std::vector<Entry>* entries, PollerBackend backend) {
   entries->erase(std::remove_if(entries->begin(), entries->end(),
                                 [&](const Entry& old) { return old.backend.name == backend.name; }),
                  entries->end());
-  const auto place =
-      std::find_if(entries->begin(), entries->end(),
-                   [&](const Entry& old) { return old.backend.priority < backend.priority; });
+  const auto place = std::find_if(entries->begin(), entries->end(), [&](const Entry& old) {
+    return old.backend.priority < backend.priority;
+  });
   entries->insert(place, Entry{std::move(backend)});
 }
 
@@ -75,9 +75,9 @@ absl::Status UnknownName(std::string_view name, const std::vector<Entry>& entrie
   const auto append_name = [](std::string* out, const Entry& entry) {
     out->append(entry.backend.name);
   };
-  return absl::InvalidArgumentError(absl::StrCat("there is no poller '", std::string(name),
-                                                 "'; known: ",
-                                                 absl::StrJoin(entries, ", ", append_name)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no poller '", std::string(name),
+                   "'; known: ", absl::StrJoin(entries, ", ", append_name)));
 }
 
 }  // namespace

@@ -259,8 +259,7 @@ uint8_t ReadinessTable::WaitingBits(const Entry& entry) {
 // Whether an operation has to park behind others, or because trying is in vain.
 bool ReadinessTable::MustWait(const Entry& entry, Direction direction) {
   if (direction == kRead && entry.has_lent) return true;
-  return entry.mode == Mode::kEdge &&
-         (!entry.maybe[direction] || !entry.parked[direction].empty());
+  return entry.mode == Mode::kEdge && (!entry.maybe[direction] || !entry.parked[direction].empty());
 }
 
 ReadinessTable::Entry* ReadinessTable::Find(NativeHandle handle) const {
@@ -396,8 +395,7 @@ void ReadinessTable::EndParked(Entry* entry, int64_t result) {
     Operation* write = entry->parked[kWrite].front();
     if (read == nullptr && write == nullptr) return;
     const bool read_first =
-        write == nullptr ||
-        (read != nullptr && NoteOf(read)->sequence < NoteOf(write)->sequence);
+        write == nullptr || (read != nullptr && NoteOf(read)->sequence < NoteOf(write)->sequence);
     Operation* first = read_first ? read : write;
     first->Unlink();
     Finish(first, result, ended_);

@@ -45,8 +45,7 @@ class ReadinessSource {
   //
   // Returns 0 or a negated errno. -ENOENT: `is_known` was wrong, the number has
   // come back for another file. -EPERM: not a kind that one can wait for.
-  virtual int Watch(NativeHandle handle, uint32_t generation, Interest interest,
-                    bool is_known) = 0;
+  virtual int Watch(NativeHandle handle, uint32_t generation, Interest interest, bool is_known) = 0;
 
   // Ends it. False if the kernel goes on reporting, because the number no longer
   // stands for the file that is watched.
@@ -133,17 +132,17 @@ class ReadinessTable {
     int32_t next_kicked = kNobody;
     Mode mode = Mode::kUnwatched;
     Kind kind = Kind::kUnknown;
-    uint8_t level = 0;              // Bits of the directions watched in `kLevel`.
-    bool maybe[2] = {true, true};   // False: the kernel said no, and no report since.
-    bool saw_exceptional = false;   // Sticky, for this registration.
-    bool has_lent = false;          // One is announced and not fetched: others wait.
+    uint8_t level = 0;             // Bits of the directions watched in `kLevel`.
+    bool maybe[2] = {true, true};  // False: the kernel said no, and no report since.
+    bool saw_exceptional = false;  // Sticky, for this registration.
+    bool has_lent = false;         // One is announced and not fetched: others wait.
     bool is_kicked = false;
   };
 
   // What the table keeps in an operation.
   struct Note {
-    uint64_t sequence;     // The order of starting.
-    uint32_t generation;   // The entry's, at the start.
+    uint64_t sequence;    // The order of starting.
+    uint32_t generation;  // The entry's, at the start.
     bool is_connecting;
     bool is_unfetched;
   };

@@ -61,8 +61,7 @@ class SocketApi {
   // `*size` is the room on the way in, and the length on the way out.
   virtual int SetRawOption(NativeHandle socket, int level, int name, const void* value,
                            size_t size) = 0;
-  virtual int GetRawOption(NativeHandle socket, int level, int name, void* value,
-                           size_t* size) = 0;
+  virtual int GetRawOption(NativeHandle socket, int level, int name, void* value, size_t* size) = 0;
 
   virtual int Shutdown(NativeHandle socket, ShutdownHow how) = 0;
 

@@ -97,8 +97,7 @@ OptionName NativeOption(SocketOption option) {
 class PosixSocketApi final : public SocketApi {
  public:
   NativeHandle Open(SocketDomain domain, SocketType type, int protocol) override {
-    const int fd =
-        Result(::socket(NativeDomain(domain), NativeType(type) | kOpenFlags, protocol));
+    const int fd = Result(::socket(NativeDomain(domain), NativeType(type) | kOpenFlags, protocol));
     if (fd >= 0) Prepare(fd);
     return fd;
   }
