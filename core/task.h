@@ -62,7 +62,7 @@ auto ToCoro(A&& awaitable) {
   using Decayed = std::remove_cvref_t<A>;
   if constexpr (IsCoro<Decayed>::value) {
     static_assert(!std::is_lvalue_reference_v<A>, "a Coro is moved: std::move() it");
-    return Coro<typename IsCoro<Decayed>::ValueType>(std::move(awaitable));
+    return Coro<typename IsCoro<Decayed>::ValueType>(std::forward<A>(awaitable));
   } else {
     return AwaitInCoro<Decayed>(std::forward<A>(awaitable));
   }
