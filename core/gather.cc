@@ -79,7 +79,7 @@ bool GatherLogic::LetGoOfChildren() {
   if (!is_let_go_) {
     is_let_go_ = true;
     for (size_t i = 0; i < count_; ++i) {
-      if (children_[i].is_started()) children_[i].Weaken();
+      children_[i].Weaken();
     }
   }
   return waiting_ > 0;
