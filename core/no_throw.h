@@ -67,6 +67,20 @@ class [[nodiscard]] NoThrowAwaiter {
   decltype(ToWeftAwaiter(std::declval<A>())) awaiter_;
 };
 
+// What NoThrow() returns.
+template <class A>
+class [[nodiscard]] NoThrowAwaitable {
+ public:
+  explicit NoThrowAwaitable(A&& awaitable) : awaitable_(std::forward<A>(awaitable)) {}
+
+  NoThrowAwaiter<A> operator co_await() && {
+    return NoThrowAwaiter<A>(std::forward<A>(awaitable_));
+  }
+
+ private:
+  A awaitable_;
+};
+
 }  // namespace internal
 
 // Awaits `awaitable` and says how it ended, instead of throwing: for cleanup
@@ -79,8 +93,8 @@ class [[nodiscard]] NoThrowAwaiter {
 // A cancellation counts as delivered when it is returned here: whoever does not
 // want to end must not, and whoever does throws it on by `reply.value()`.
 template <Awaitable A>
-internal::NoThrowAwaiter<A> NoThrow(A&& awaitable) {
-  return internal::NoThrowAwaiter<A>(std::forward<A>(awaitable));
+internal::NoThrowAwaitable<A> NoThrow(A&& awaitable) {
+  return internal::NoThrowAwaitable<A>(std::forward<A>(awaitable));
 }
 
 }  // namespace weft
