@@ -68,6 +68,11 @@ std::vector<std::string> Flags::Parse(int argc, char** argv) {
   return others;
 }
 
+void Flags::ParseAll(int argc, char** argv) {
+  const std::vector<std::string> others = Parse(argc, argv);
+  if (!others.empty()) std::exit(Fail(absl::StrCat("what is \"", others.front(), "\"? It is no flag")));
+}
+
 std::string Flags::Set(const std::string& argument, int argc, char** argv, int* index) const {
   const size_t equals = argument.find('=');
   const std::string shown = argument.substr(0, equals);

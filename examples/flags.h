@@ -39,6 +39,8 @@ class Flags {
   // Sets the flags, and returns the arguments that are none; all are after `--`.
   // Ends the program with 2 if something is wrong, with 0 after `--help`.
   std::vector<std::string> Parse(int argc, char** argv);
+  // The same for programs that take nothing but flags.
+  void ParseAll(int argc, char** argv);
 
   // Prints "echo_server: MESSAGE" to stderr, and returns 2, the exit code.
   int Fail(std::string_view message) const;

@@ -14,13 +14,19 @@
 // as how long it took, go to stderr.
 
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "weft/core/async_generator.h"
+#include "weft/core/exception_context.h"
 #include "weft/core/gather.h"
+#include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/core/task.h"
 #include "weft/examples/flags.h"
@@ -247,6 +253,45 @@ Coro<> G15() {
   co_await Sleep(kYield);
 }
 
+// G16: how Run() ends: tasks clean up, then generators, then jobs are waited for.
+Coro<> CleanUpWhenCancelled() {
+  auto slept = co_await weft::NoThrow(Sleep(absl::InfiniteDuration()));
+  Print("child cancelled");
+  co_await Sleep(kYield);
+  Print("child cleanup done");
+  slept.value();  // Throws the CancelledError on.
+}
+Coro<> FailWhenCancelled() {
+  co_await weft::NoThrow(Sleep(absl::InfiniteDuration()));
+  throw std::runtime_error("what is reported");
+}
+weft::AsyncGenerator<int> Numbers(absl::Notification* is_closed) {
+  const absl::Cleanup cleanup = [is_closed] {
+    Print("generator's cleanup");
+    is_closed->Notify();
+  };
+  for (int i = 0;; ++i) co_yield i;
+}
+Coro<std::string> G16(weft::AsyncGenerator<int>* numbers, absl::Notification* is_closed) {
+  GetRunningLoop().SetExceptionHandler([](weft::EventLoop&, const weft::ExceptionContext&) {
+    Print("report of the failure");
+  });
+  Task<> child = CreateTask(CleanUpWhenCancelled());
+  Task<> failing = CreateTask(FailWhenCancelled());
+  co_await numbers->Next();  // The first of them, and no more.
+  Future<> job = GetRunningLoop().RunInExecutor(nullptr, [is_closed] {
+    is_closed->WaitForNotification();
+    Print("job done");
+  });
+  co_await Sleep(kYield);
+  co_return "result";
+}
+void PlayG16() {
+  absl::Notification is_closed;
+  weft::AsyncGenerator<int> numbers = Numbers(&is_closed);
+  Print(RunVirtually(G16(&numbers, &is_closed)));
+}
+
 // G17: results, from a coroutine, threads, and two ways to run.
 Coro<std::string> Ping() { co_return "pong"; }
 Coro<int> Once() { co_return 99; }
@@ -289,6 +334,7 @@ const Trace kTraces[] = {
     {"G13", "what a callback adds waits for the next round", [] { RunVirtually(G13()); }},
     {"G14", "a timer of no delay takes a round more", [] { RunVirtually(G14()); }},
     {"G15", "a future's callbacks are queued, not called", [] { RunVirtually(G15()); }},
+    {"G16", "how Run() ends: tasks, generators, jobs", [] { PlayG16(); }},
     {"G17", "results of coroutines, threads and runs",
      [] {
        RunVirtually(G17());

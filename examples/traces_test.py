@@ -29,6 +29,9 @@ EXPECTED = {
     "G13": ["a", "c", "main 1", "b", "main 2"],
     "G14": ["soon", "main 1", "later0", "main 2"],
     "G15": ["set", "1", "2", "3"],
+    "G16": [
+        "child cancelled", "child cleanup done", "report of the failure", "generator's cleanup", "job done", "result",
+    ],
     "G17": [
         "ping: pong",
         "ToThread(1 + 2): 3",
