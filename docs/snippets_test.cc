@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -18,6 +19,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/async_generator.h"
+#include "weft/core/context_var.h"
 #include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/shield.h"
@@ -116,6 +119,51 @@ WEFT_TEST_F(GuideTest, Group) {
   EXPECT_THAT(pages, ElementsAre("<a>", "<b>"));
 }
 
+// [snippet generator]
+AsyncGenerator<std::string> Pages(std::vector<std::string> names) {
+  for (const std::string& name : names) {
+    std::string page = co_await Fetch(name);
+    co_yield std::move(page);
+  }
+}
+
+Coro<size_t> TotalSize(std::vector<std::string> names) {
+  size_t size = 0;
+  AsyncGenerator<std::string> pages = Pages(std::move(names));
+  while (std::optional<std::string> page = co_await pages.Next()) size += page->size();
+  co_return size;
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Generator) {
+  std::vector<std::string> names = {"a", "bc"};
+  WEFT_EXPECT_EQ(co_await TotalSize(names), 7u);
+}
+
+void Print(const std::string& text) { Log(text); }
+
+// [snippet context-var]
+ContextVar<std::string> user("user", "nobody");
+
+Coro<> Handle() {
+  Print("for " + user.Get());
+  co_return;
+}
+
+Coro<> Accept() {
+  user.Set("alice");
+  CreateTask(Handle());  // Sees "alice", whatever is set here later.
+  user.Set("bob");
+  co_await Handle();  // A call: the same task, so "bob".
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, ContextVar) {
+  co_await Accept();
+  co_await Yield();
+  EXPECT_THAT(Events(), ElementsAre("for bob", "for alice"));
+}
+
 // -- Timeouts
 
 // [snippet timeout]
@@ -204,8 +252,6 @@ WEFT_TEST_F(GuideTest, Shield) {
 }
 
 // -- What a task keeps alive
-
-void Print(const std::string& text) { Log(text); }
 
 WEFT_TEST_F(GuideTest, Captures) {
   std::string name = "world";
