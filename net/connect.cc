@@ -39,16 +39,15 @@ absl::Status Summarize(const std::vector<absl::Status>& errors, const std::strin
   const std::string all = absl::StrJoin(errors, "; ", [](std::string* out, const auto& error) {
     absl::StrAppend(out, error.message());
   });
-  return absl::Status(errors.front().code(), absl::StrCat("connect to ", what, ": all of ",
-                                                          errors.size(), " addresses failed: ",
-                                                          all));
+  return absl::Status(
+      errors.front().code(),
+      absl::StrCat("connect to ", what, ": all of ", errors.size(), " addresses failed: ", all));
 }
 
 Coro<absl::StatusOr<Connection>> Open(std::string host, uint16_t port, ConnectOptions options) {
   ResolveOptions resolve;
   resolve.family = options.family;
-  absl::StatusOr<Addresses> addresses =
-      co_await GetAddrInfo(host, port, resolve, options.resolver);
+  absl::StatusOr<Addresses> addresses = co_await GetAddrInfo(host, port, resolve, options.resolver);
   if (!addresses.ok()) co_return addresses.status();
   absl::StatusOr<Socket> socket = co_await ConnectSocket(
       *std::move(addresses), absl::StrCat("\"", host, "\" port ", port), options);
@@ -66,8 +65,8 @@ Coro<absl::StatusOr<Connection>> Open(SocketAddress address, ConnectOptions opti
 }
 
 // `open`, for as long as the options allow.
-Coro<absl::StatusOr<Connection>> OpenInTime(Coro<absl::StatusOr<Connection>> open,
-                                            std::string what, absl::Duration timeout) {
+Coro<absl::StatusOr<Connection>> OpenInTime(Coro<absl::StatusOr<Connection>> open, std::string what,
+                                            absl::Duration timeout) {
   Outcome<absl::StatusOr<Connection>> outcome =
       co_await NoThrow(WithTimeout(timeout, std::move(open)));
   if (!outcome.has_exception() || outcome.cancelled()) co_return std::move(outcome).value();
@@ -89,8 +88,7 @@ Coro<absl::StatusOr<Socket>> ConnectSocket(Addresses addresses, std::string what
                                            ConnectOptions options) {
   std::vector<absl::Status> errors;
   for (const SocketAddress& address : addresses) {
-    if (!options.local_address.is_none() &&
-        options.local_address.family() != address.family()) {
+    if (!options.local_address.is_none() && options.local_address.family() != address.family()) {
       errors.push_back(absl::InvalidArgumentError(
           absl::StrCat("connect to ", address.ToString(), ": the local address ",
                        options.local_address.ToString(), " is of another family")));

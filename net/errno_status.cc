@@ -81,7 +81,8 @@ absl::Status ErrnoStatus(int64_t result, std::string_view tried) {
   const int error = static_cast<int>(-result);
   const absl::Status status = absl::ErrnoToStatus(error, tried);
   std::string_view name = ErrnoName(error);
-  if (name.empty()) return absl::Status(status.code(), absl::StrCat(status.message(), " [", error, "]"));
+  if (name.empty())
+    return absl::Status(status.code(), absl::StrCat(status.message(), " [", error, "]"));
   return absl::Status(status.code(), absl::StrCat(status.message(), " [", name, "]"));
 }
 

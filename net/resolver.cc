@@ -53,8 +53,8 @@ Resolver* SystemResolver() {
   return &resolver;
 }
 
-Coro<absl::StatusOr<Addresses>> GetAddrInfo(std::string host, uint16_t port,
-                                            ResolveOptions options, Resolver* resolver) {
+Coro<absl::StatusOr<Addresses>> GetAddrInfo(std::string host, uint16_t port, ResolveOptions options,
+                                            Resolver* resolver) {
   Addresses known = KnownAddresses(host, port, options);
   if (!known.empty()) co_return known;
   if (resolver == nullptr) resolver = SystemResolver();

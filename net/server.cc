@@ -36,8 +36,7 @@ IntrusivePtr<ServerState> MakeState(ConnectionHandler handler, const ServerOptio
   settings.backlog = options.backlog;
   settings.limit = options.limit;
   settings.max_connections = options.max_connections;
-  return IntrusivePtr<ServerState>(
-      new ServerState(GetRunningLoop(), std::move(handler), settings));
+  return IntrusivePtr<ServerState>(new ServerState(GetRunningLoop(), std::move(handler), settings));
 }
 
 absl::StatusOr<Socket> OpenBound(const SocketAddress& address, const ServerOptions& options) {
@@ -118,10 +117,10 @@ Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses 
                                            ServerOptions options) {
   CheckLimit(options);
   if (addresses.empty()) throw ValueError("addresses: there are none");
-  const bool picks_port =
-      addresses.size() > 1 &&
-      std::any_of(addresses.begin(), addresses.end(),
-                  [](const SocketAddress& a) { return a.is_ip() && a.port() == 0; });
+  const bool picks_port = addresses.size() > 1 && std::any_of(addresses.begin(), addresses.end(),
+                                                              [](const SocketAddress& a) {
+                                                                return a.is_ip() && a.port() == 0;
+                                                              });
   std::vector<Socket> sockets;
   absl::Status bound;
   for (int attempt = 0; attempt < kPortAttempts; ++attempt) {

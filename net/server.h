@@ -110,8 +110,7 @@ class Server {
   }
 
   // -- For weft's own parts.
-  explicit Server(internal::IntrusivePtr<internal::ServerState> state)
-      : state_(std::move(state)) {}
+  explicit Server(internal::IntrusivePtr<internal::ServerState> state) : state_(std::move(state)) {}
 
  private:
   internal::IntrusivePtr<internal::ServerState> state_;
@@ -150,8 +149,8 @@ ConnectionHandler KeepHandler(F&& handler) {
 template <class F>
 Coro<absl::StatusOr<Server>> StartServer(F&& handler, std::string host, uint16_t port,
                                          ServerOptions options = ServerOptions()) {
-  return internal::StartTcpServer(internal::KeepHandler(std::forward<F>(handler)),
-                                  std::move(host), port, std::move(options));
+  return internal::StartTcpServer(internal::KeepHandler(std::forward<F>(handler)), std::move(host),
+                                  port, std::move(options));
 }
 
 // The same at addresses that are known; all of them, or it fails.

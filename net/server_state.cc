@@ -134,11 +134,10 @@ bool Listener::HandleResult() {
 }
 
 void Listener::Pause(int error) {
-  server_->Report(IsOutOfResource(error) ? "socket.accept() out of system resource"
-                                         : "socket.accept() failed",
-                  std::make_exception_ptr(
-                      std::system_error(error, std::generic_category(), "accept")),
-                  absl::StrCat("listening on ", address_.ToString()));
+  server_->Report(
+      IsOutOfResource(error) ? "socket.accept() out of system resource" : "socket.accept() failed",
+      std::make_exception_ptr(std::system_error(error, std::generic_category(), "accept")),
+      absl::StrCat("listening on ", address_.ToString()));
   if (server_->is_closed()) return;  // By the exception handler.
   retry_ = server_->loop().CallLater(kPause, [server = keep_, this] {
     if (!server->is_closed()) AcceptMore();
@@ -209,8 +208,8 @@ void ServerState::OnConnected(NativeHandle handle, const SockAddr& peer) {
     stream->set_owner(this);
     ++connection_count_;
     AddRef();  // Until the connection is lost.
-    static_cast<void>(StartTask(loop(), Serve(IntrusivePtr<ServerState>(this), stream),
-                                SourceLocation()));
+    static_cast<void>(
+        StartTask(loop(), Serve(IntrusivePtr<ServerState>(this), stream), SourceLocation()));
   } catch (...) {
     if (stream) stream->Abort();
     Report("Accepting a connection failed", std::current_exception(),

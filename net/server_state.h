@@ -143,8 +143,7 @@ class ServerState final : public ConnectionOwner {
 
 class WaitServerClosedAwaiter final : public Waiter {
  public:
-  explicit WaitServerClosedAwaiter(IntrusivePtr<ServerState> server)
-      : server_(std::move(server)) {}
+  explicit WaitServerClosedAwaiter(IntrusivePtr<ServerState> server) : server_(std::move(server)) {}
   WaitServerClosedAwaiter(WaitServerClosedAwaiter&& other) noexcept
       : server_(std::move(other.server_)) {}
 

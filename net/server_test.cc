@@ -1,27 +1,50 @@
 // Copyright 2026 The weft Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// What a server promises. The numbers are those of the conformance list.
+
 #include "weft/net/server.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/errors.h"
 #include "weft/core/no_throw.h"
+#include "weft/core/sleep.h"
+#include "weft/core/task.h"
+#include "weft/core/timeout.h"
+#include "weft/loop/event_loop.h"
 #include "weft/net/connect.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/test_net.h"
+#include "weft/testing/weft_test.h"
 
 namespace weft {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ServerTest : public NetTest {};
+
+using MaybeServer = absl::StatusOr<Server>;
+using MaybeConnection = absl::StatusOr<Connection>;
+using Text = absl::StatusOr<std::string>;
 
 Coro<void> Echo(StreamReader reader, StreamWriter writer) {
   while (true) {
-    absl::StatusOr<std::string> some = co_await reader.Read(65536);
+    Text some = co_await reader.Read(65536);
     if (!some.ok() || some->empty()) break;
     writer.Write(*some);
     absl::Status sent = co_await writer.Drain();
@@ -30,25 +53,467 @@ Coro<void> Echo(StreamReader reader, StreamWriter writer) {
   writer.Close();
 }
 
+// Sends a line, and gets one back.
+Coro<std::string> Ask(Connection& connection, std::string line) {
+  connection.writer.Write(line + "\n");
+  Text answer = co_await connection.reader.ReadLine();
+  if (!answer.ok()) co_return std::string(answer.status().message());
+  co_return *answer;
+}
+
+Coro<Connection> Connect(const Server& server) {
+  MaybeConnection connection = co_await OpenConnection(server.addresses().front());
+  EXPECT_TRUE(connection.ok()) << connection.status();
+  co_return *std::move(connection);
+}
+
 // 234.
-TEST(ServerTest, EchoesWhatAClientSends) {
-  RunTest([]() -> Coro<void> {
-    absl::StatusOr<Server> server = co_await StartServer(Echo, "127.0.0.1", 0);
-    EXPECT_TRUE(server.ok()) << server.status();
-    EXPECT_NE(server->port(), 0);
-    EXPECT_TRUE(server->IsServing());
+WEFT_TEST_F(ServerTest, EchoesWhatAClientSends) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  WEFT_ASSERT_OK(server.status());
+  EXPECT_NE(server->port(), 0);
+  EXPECT_TRUE(server->IsServing());
 
-    absl::StatusOr<Connection> client = co_await OpenConnection("127.0.0.1", server->port());
-    EXPECT_TRUE(client.ok()) << client.status();
-    client->writer.Write("hello\nworld\n");
-    client->writer.WriteEof();
-    absl::StatusOr<std::string> all = co_await client->reader.Read();
+  MaybeConnection client = co_await OpenConnection("127.0.0.1", server->port());
+  WEFT_ASSERT_OK(client.status());
+  client->writer.Write("hello\nworld\n");
+  client->writer.WriteEof();
+  Text all = co_await client->reader.Read();
 
-    EXPECT_TRUE(all.ok()) << all.status();
-    EXPECT_EQ(*all, "hello\nworld\n");
-    server->Close();
-    co_await server->WaitClosed();
+  EXPECT_EQ(all.value(), "hello\nworld\n");
+  server->Close();
+  co_await server->WaitClosed();
+}
+
+WEFT_TEST_F(ServerTest, EachConnectionHasATaskOfItsOwn) {
+  std::vector<TaskRef> tasks;
+  auto handler = [&tasks](StreamReader reader, StreamWriter writer) -> Coro<void> {
+    tasks.push_back(CurrentTask());
+    co_await Echo(std::move(reader), std::move(writer));
+  };
+  MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+  Connection a = co_await Connect(*server);
+  Connection b = co_await Connect(*server);
+  std::string first = co_await Ask(a, "x");
+  std::string second = co_await Ask(b, "y");
+  EXPECT_EQ(first + second, "x\ny\n");
+  EXPECT_EQ(tasks.size(), 2u);
+  EXPECT_FALSE(tasks[0] == tasks[1]);
+  EXPECT_EQ(server->connection_count(), 2u);
+}
+
+// 235.
+WEFT_TEST_F(ServerTest, APortInUseIsNamed) {
+  MaybeServer first = co_await StartServer(Echo, "127.0.0.1", 0);
+  MaybeServer second = co_await StartServer(Echo, "127.0.0.1", first->port());
+  EXPECT_EQ(ErrnoOf(second.status()), EADDRINUSE);
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr(absl::StrCat("127.0.0.1:", first->port())));
+}
+
+// 236.
+WEFT_TEST_F(ServerTest, ClosingRefusesNewClientsAndKeepsTheOld) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  SocketAddress address = server->addresses().front();
+  Connection old = co_await Connect(*server);
+  std::string answer = co_await Ask(old, "x");
+
+  server->Close();
+
+  MaybeConnection late = co_await OpenConnection(address);
+  EXPECT_EQ(ErrnoOf(late.status()), ECONNREFUSED);
+  answer = co_await Ask(old, "y");
+  EXPECT_EQ(answer, "y\n");
+}
+
+// 237.
+WEFT_TEST_F(ServerTest, WaitClosedWaitsForTheLastConnection) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  Connection client = co_await Connect(*server);
+  std::string answer = co_await Ask(client, "x");
+  server->Close();
+  WEFT_EXPECT_THROW(co_await WithTimeout(absl::Seconds(1), server->WaitClosed()), TimeoutError);
+  client.writer.Close();
+  co_await server->WaitClosed();
+  co_await server->WaitClosed();
+}
+
+// 238.
+WEFT_TEST_F(ServerTest, CloseClientsEndsTheConnections) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  Connection a = co_await Connect(*server);
+  Connection b = co_await Connect(*server);
+  std::string answer = co_await Ask(a, "x");
+  answer = co_await Ask(b, "x");
+  server->Close();
+  server->CloseClients();
+  Text text = co_await a.reader.Read();
+  EXPECT_EQ(text.value(), "");
+  co_await server->WaitClosed();
+}
+
+WEFT_TEST_F(ServerTest, AbortClientsDropsWhatTheyHadToGet) {
+  auto handler = [](StreamReader, StreamWriter writer) -> Coro<void> {
+    writer.Write(std::string(10 << 20, 'x'));
+    co_await writer.Drain();
+    co_await writer.WaitClosed();
+  };
+  MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+  Connection client = co_await Connect(*server);
+  Text some = co_await client.reader.Read(1);
+  server->Close();
+  server->AbortClients();
+  co_await server->WaitClosed();
+  Text rest = co_await client.reader.Read();
+  EXPECT_TRUE(!rest.ok() || rest->size() < size_t{10} << 20);
+}
+
+// 239.
+WEFT_TEST_F(ServerTest, ClosingTwiceIsClosingOnce) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  server->Close();
+  server->Close();
+  EXPECT_FALSE(server->IsServing());
+  EXPECT_THAT(server->addresses(), IsEmpty());
+  EXPECT_EQ(server->port(), 0);
+  co_await server->WaitClosed();
+  WEFT_EXPECT_THROW(server->StartServing().IgnoreError(), RuntimeError);
+  WEFT_EXPECT_THROW(co_await server->ServeForever(), RuntimeError);
+}
+
+// 240.
+WEFT_TEST_F(ServerTest, ServesWhenItIsTold) {
+  ServerOptions options;
+  options.start_serving = false;
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0, options);
+  EXPECT_FALSE(server->IsServing());
+  MaybeConnection early = co_await OpenConnection("127.0.0.1", server->port());
+  EXPECT_EQ(ErrnoOf(early.status()), ECONNREFUSED);
+
+  EXPECT_TRUE(server->StartServing().ok());
+  EXPECT_TRUE(server->StartServing().ok());
+
+  Connection client = co_await Connect(*server);
+  std::string answer = co_await Ask(client, "x");
+  EXPECT_EQ(answer, "x\n");
+}
+
+// 241.
+WEFT_TEST_F(ServerTest, ServeForeverEndsWhenItIsCancelled) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  Task<void> serving = CreateTask(server->ServeForever());
+  Connection client = co_await Connect(*server);
+  std::string answer = co_await Ask(client, "x");
+  WEFT_EXPECT_THROW(co_await server->ServeForever(), RuntimeError);
+  client.writer.Close();
+  serving.Cancel();
+  co_await NoThrow(serving);
+  EXPECT_TRUE(serving.Cancelled());
+  EXPECT_FALSE(server->IsServing());
+}
+
+WEFT_TEST_F(ServerTest, ServeForeverEndsWhenTheServerIsClosed) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  Task<void> serving = CreateTask(server->ServeForever());
+  co_await Rounds(3);
+  server->Close();
+  co_await NoThrow(serving);
+  EXPECT_TRUE(serving.Cancelled());
+}
+
+// 242.
+WEFT_TEST_F(ServerTest, RunningOutOfDescriptorsIsReportedAndSurvived) {
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
+  std::vector<std::string> reports;
+  EventLoop& loop = GetRunningLoop();
+  loop.SetExceptionHandler([&reports](EventLoop&, const ExceptionContext& context) {
+    reports.push_back(absl::StrCat(context.message, "; ", DescribeException(context.exception),
+                                   "; ", context.socket));
   });
+  Socket client = Socket::Open(SocketDomain::kInet).value();
+  rlimit old_limit;
+  ::getrlimit(RLIMIT_NOFILE, &old_limit);
+  rlimit limit = old_limit;
+  limit.rlim_cur = static_cast<rlim_t>(client.handle()) + 1;
+  // All numbers below the limit are taken.
+  std::vector<int> holes;
+  while (holes.empty() || holes.back() < client.handle()) holes.push_back(::dup(0));
+  ::close(holes.back());
+  holes.pop_back();
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const TimePoint start = loop.Time();
+
+  absl::Status connected = co_await client.Connect(server->addresses().front());
+  EXPECT_TRUE(connected.ok()) << connected;
+  absl::Status sent = co_await client.SendAll("x");
+  EXPECT_TRUE(sent.ok());
+  co_await Rounds(20);
+  EXPECT_THAT(reports, ElementsAre(HasSubstr("socket.accept() out of system resource")));
+  EXPECT_THAT(reports.at(0), HasSubstr(absl::StrCat("listening on 127.0.0.1:", server->port())));
+  ::setrlimit(RLIMIT_NOFILE, &old_limit);
+
+  char buffer[10];
+  absl::StatusOr<size_t> count = co_await client.Recv(absl::MakeSpan(buffer));
+  EXPECT_EQ(count.value(), 1u);
+  EXPECT_GE(loop.Time() - start, absl::Seconds(1));
+  EXPECT_LT(loop.Time() - start, absl::Seconds(2));
+  EXPECT_EQ(reports.size(), 1u);
+  for (int fd : holes) ::close(fd);
+}
+
+// 244.
+WEFT_TEST_F(ServerTest, SeveralMayShareAPort) {
+  ServerOptions options;
+  options.reuse_port = true;
+  MaybeServer first = co_await StartServer(Echo, "127.0.0.1", 0, options);
+  MaybeServer second = co_await StartServer(Echo, "127.0.0.1", first->port(), options);
+  EXPECT_TRUE(second.ok()) << second.status();
+}
+
+// 245.
+WEFT_TEST_F(ServerTest, WhoWaitsIsAcceptedInOrder) {
+  std::vector<std::string> order;
+  auto handler = [&order](StreamReader reader, StreamWriter writer) -> Coro<void> {
+    order.push_back(writer.PeerAddress().ToString());
+    Text text = co_await reader.Read();
+  };
+  Socket listener = Socket::Open(SocketDomain::kInet).value();
+  EXPECT_TRUE(listener.Bind(SocketAddress::Ipv4Loopback(0)).ok());
+  EXPECT_TRUE(listener.Listen(100).ok());
+  SocketAddress address = listener.LocalAddress().value();
+  std::vector<std::string> expected;
+  std::vector<Socket> clients;
+  for (int i = 0; i < 80; ++i) {
+    Socket client = Socket::Open(SocketDomain::kInet).value();
+    absl::Status connected = co_await client.Connect(address);
+    EXPECT_TRUE(connected.ok());
+    expected.push_back(client.LocalAddress()->ToString());
+    clients.push_back(std::move(client));
+  }
+  MaybeServer server = co_await StartServer(handler, std::move(listener));
+  co_await Rounds(10);
+  EXPECT_EQ(order, expected);
+}
+
+// 246.
+WEFT_TEST_F(ServerTest, AllInterfacesByBothFamiliesOnOnePort) {
+  MaybeServer server = co_await StartServer(Echo, "", 0);
+  WEFT_ASSERT_OK(server.status());
+  EXPECT_EQ(server->addresses().size(), 2u);
+  for (const char* host : {"127.0.0.1", "::1"}) {
+    MaybeConnection client = co_await OpenConnection(host, server->port());
+    WEFT_ASSERT_OK(client.status());
+    std::string answer = co_await Ask(*client, host);
+    EXPECT_EQ(answer, std::string(host) + "\n");
+  }
+  MaybeServer v4 = co_await StartServer(Echo, "127.0.0.1", 0);
+  MaybeServer v6 = co_await StartServer(Echo, "::1", v4->port());
+  EXPECT_TRUE(v6.ok()) << v6.status();
+}
+
+WEFT_TEST_F(ServerTest, WhatAHandlerThrowsIsReportedAndItsConnectionClosed) {
+  std::vector<std::string> reports;
+  GetRunningLoop().SetExceptionHandler([&reports](EventLoop&, const ExceptionContext& context) {
+    reports.push_back(absl::StrCat(context.message, ": ", DescribeException(context.exception)));
+  });
+  StreamWriter kept;
+  auto handler = [&kept](StreamReader reader, StreamWriter writer) -> Coro<void> {
+    Text line = co_await reader.ReadLine();
+    kept = std::move(writer);  // Even if it is kept elsewhere.
+    throw ValueError(*line);
+  };
+  MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+  Connection client = co_await Connect(*server);
+  client.writer.Write("oops\n");
+  Text all = co_await client.reader.Read();
+  EXPECT_EQ(all.value(), "");
+  EXPECT_THAT(reports, ElementsAre(HasSubstr("Unhandled exception in client_connected_cb")));
+  EXPECT_THAT(reports.at(0), HasSubstr("oops"));
+}
+
+WEFT_TEST_F(ServerTest, AHandlerThatIsCancelledIsNoNews) {
+  TaskRef task;
+  auto handler = [&task](StreamReader reader, StreamWriter) -> Coro<void> {
+    task = CurrentTask();
+    co_await reader.Read();
+  };
+  MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+  Connection client = co_await Connect(*server);
+  co_await Rounds(10);
+  task.Cancel();
+  Text all = co_await client.reader.Read();
+  EXPECT_EQ(all.value(), "");
+  EXPECT_TRUE(task.Cancelled());
+}
+
+// The closure lives as long as a connection, though the server does not.
+WEFT_TEST_F(ServerTest, TheHandlerOutlivesTheServer) {
+  Connection client;
+  {
+    auto greeting = std::make_unique<std::string>("hello ");
+    auto handler = [greeting = std::move(greeting)](StreamReader reader,
+                                                    StreamWriter writer) -> Coro<void> {
+      while (true) {
+        Text line = co_await reader.ReadLine();
+        if (!line.ok() || line->empty()) break;
+        writer.WriteLines(std::vector<std::string>(1, *greeting + *line));
+      }
+    };
+    MaybeServer server = co_await StartServer(Take(handler), "127.0.0.1", 0);
+    client = co_await Connect(*server);
+    std::string answer = co_await Ask(client, "you");
+    EXPECT_EQ(answer, "hello you\n");
+  }
+  std::string answer = co_await Ask(client, "again");
+  EXPECT_EQ(answer, "hello again\n");
+}
+
+WEFT_TEST_F(ServerTest, AtMostSoManyConnections) {
+  ServerOptions options;
+  options.max_connections = 2;
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0, options);
+  Connection a = co_await Connect(*server);
+  Connection b = co_await Connect(*server);
+  Connection c = co_await Connect(*server);
+  std::string answer = co_await Ask(a, "a");
+  answer = co_await Ask(b, "b");
+  c.writer.Write("c\n");
+  Outcome<Text> none = co_await NoThrow(WithTimeout(absl::Seconds(1), c.reader.ReadLine()));
+  EXPECT_TRUE(none.has_exception());
+  EXPECT_EQ(server->connection_count(), 2u);
+  a.writer.Close();
+  Text text = co_await c.reader.ReadLine();
+  EXPECT_EQ(text.value(), "c\n");
+}
+
+WEFT_TEST_F(ServerTest, AThousandConnectionsAtOnce) {
+  ServerOptions options;
+  options.backlog = 1000;
+  MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0, options);
+  auto client = [](SocketAddress address, int number) -> Coro<int> {
+    MaybeConnection connection = co_await OpenConnection(address);
+    if (!connection.ok()) co_return 0;
+    int answers = 0;
+    for (int i = 0; i < 5; ++i) {
+      const std::string line = absl::StrCat("client ", number, " line ", i);
+      std::string answer = co_await Ask(*connection, line);
+      if (answer == line + "\n") ++answers;
+    }
+    co_return answers;
+  };
+  std::vector<Task<int>> clients;
+  for (int i = 0; i < 1000; ++i) {
+    clients.push_back(CreateTask(client, server->addresses().front(), i));
+  }
+  int answers = 0;
+  for (Task<int>& task : clients) answers += co_await task;
+  EXPECT_EQ(answers, 5000);
+  server->Close();
+  co_await server->WaitClosed();
+  EXPECT_EQ(server->connection_count(), 0u);
+}
+
+WEFT_TEST_F(ServerTest, AcceptedConnectionsHaveNoDelay) {
+  int no_delay = -1;
+  auto handler = [&no_delay](StreamReader, StreamWriter writer) -> Coro<void> {
+    no_delay = writer.socket().GetOption(SocketOption::kNoDelay).value();
+    co_return;
+  };
+  MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+  Connection client = co_await Connect(*server);
+  Text all = co_await client.reader.Read();
+  EXPECT_EQ(no_delay, 1);
+}
+
+TEST_F(ServerTest, LoopClosesWhileItServes) {
+  std::unique_ptr<Server> kept;
+  std::unique_ptr<EventLoop> loop = EventLoop::Create().value();
+  loop->SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
+  auto serve = [](std::unique_ptr<Server>* keep) -> Coro<void> {
+    MaybeServer inside = co_await StartServer(Echo, "127.0.0.1", 0);
+    MaybeServer outside = co_await StartServer(Echo, "127.0.0.1", 0);
+    *keep = std::make_unique<Server>(*std::move(outside));
+    Connection client = co_await Connect(*inside);
+    Connection other = co_await Connect(**keep);
+    std::string answer = co_await Ask(client, "x");
+    co_await inside->ServeForever();
+  };
+  Task<void> task = loop->CreateTask(serve(&kept));
+  for (int i = 0; i < 50; ++i) loop->RunOnce(absl::ZeroDuration());
+  loop->Close();
+  loop.reset();
+  kept.reset();
+}
+
+// -- Unix sockets.
+
+bool Exists(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+// 267, 269.
+WEFT_TEST_F(ServerTest, UnixSocketsWorkAsTcpDoes) {
+  ShortDirectory directory;
+  const std::string path = directory.File("s");
+  MaybeServer server = co_await StartUnixServer(Echo, path);
+  WEFT_ASSERT_OK(server.status());
+  EXPECT_EQ(server->addresses().front().ToString(), "unix:" + path);
+  MaybeConnection client = co_await OpenUnixConnection(path);
+  WEFT_ASSERT_OK(client.status());
+  std::string answer = co_await Ask(*client, "x");
+  EXPECT_EQ(answer, "x\n");
+  EXPECT_TRUE(Exists(path));
+  server->Close();
+  EXPECT_FALSE(Exists(path));
+
+  MaybeConnection missing = co_await OpenUnixConnection(path);
+  EXPECT_EQ(ErrnoOf(missing.status()), ENOENT);
+  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("unix:" + path));
+}
+
+// 268, 269.
+WEFT_TEST_F(ServerTest, AStaleSocketFileIsReplacedAndNothingElse) {
+  ShortDirectory directory;
+  const std::string path = directory.File("s");
+  Socket stale = Socket::Open(SocketDomain::kUnix).value();
+  EXPECT_TRUE(stale.Bind(SocketAddress::FromUnixPath(path).value()).ok());
+  stale.Close();
+  EXPECT_TRUE(Exists(path));
+  MaybeServer first = co_await StartUnixServer(Echo, path);
+  EXPECT_TRUE(first.ok()) << first.status();
+  MaybeServer second = co_await StartUnixServer(Echo, path);
+  EXPECT_TRUE(second.ok()) << second.status();
+  first->Close();
+  EXPECT_TRUE(Exists(path));  // It is the second's.
+  second->Close();
+  EXPECT_FALSE(Exists(path));
+
+  std::ofstream(path) << "a plain file";
+  MaybeServer third = co_await StartUnixServer(Echo, path);
+  EXPECT_EQ(ErrnoOf(third.status()), EADDRINUSE);
+  EXPECT_TRUE(Exists(path));
+  ::unlink(path.c_str());
+}
+
+// 270.
+WEFT_TEST_F(ServerTest, AUnixPathMayBeTooLong) {
+  const std::string path = "/tmp/" + std::string(200, 'x');
+  MaybeServer server = co_await StartUnixServer(Echo, path);
+  EXPECT_THAT(std::string(server.status().message()), HasSubstr("AF_UNIX path too long"));
+  MaybeConnection client = co_await OpenUnixConnection(path);
+  EXPECT_THAT(std::string(client.status().message()), HasSubstr("AF_UNIX path too long"));
+}
+
+// 271.
+WEFT_TEST_F(ServerTest, AbstractNamesNeedNoFile) {
+  const std::string name = absl::StrCat(std::string(1, '\0'), "weft-server-test-", ::getpid());
+  MaybeServer server = co_await StartUnixServer(Echo, name);
+  WEFT_ASSERT_OK(server.status());
+  MaybeConnection client = co_await OpenUnixConnection(name);
+  WEFT_ASSERT_OK(client.status());
+  std::string answer = co_await Ask(*client, "x");
+  EXPECT_EQ(answer, "x\n");
 }
 
 }  // namespace

@@ -177,8 +177,7 @@ absl::Status Socket::ToStatus(int64_t result, std::string_view tried) const {
 }
 
 absl::Status Socket::Bind(const SocketAddress& address) {
-  const int64_t result =
-      is_open() ? state_->api()->Bind(handle(), address.ToNative()) : -EBADF;
+  const int64_t result = is_open() ? state_->api()->Bind(handle(), address.ToNative()) : -EBADF;
   if (result >= 0) return absl::OkStatus();
   return ErrnoStatus(result, absl::StrCat("bind to ", address.ToString()));
 }
@@ -187,8 +186,8 @@ absl::Status Socket::Listen(int backlog) {
   const int64_t result = is_open() ? state_->api()->Listen(handle(), backlog) : -EBADF;
   if (result >= 0) return absl::OkStatus();
   absl::StatusOr<SocketAddress> local = LocalAddress();
-  return ErrnoStatus(result, local.ok() ? absl::StrCat("listen on ", local->ToString())
-                                        : std::string("listen"));
+  return ErrnoStatus(
+      result, local.ok() ? absl::StrCat("listen on ", local->ToString()) : std::string("listen"));
 }
 
 absl::Status Socket::Shutdown(ShutdownHow how) {

@@ -295,8 +295,7 @@ class Socket {
 
   // -- For weft's own parts.
 
-  explicit Socket(internal::IntrusivePtr<internal::SocketState> state)
-      : state_(std::move(state)) {}
+  explicit Socket(internal::IntrusivePtr<internal::SocketState> state) : state_(std::move(state)) {}
   const internal::IntrusivePtr<internal::SocketState>& state() const { return state_; }
 
  private:

@@ -128,8 +128,7 @@ SocketAddress SocketAddress::Ipv4(std::array<uint8_t, 4> bytes, uint16_t port) {
   return address;
 }
 
-SocketAddress SocketAddress::Ipv6(std::array<uint8_t, 16> bytes, uint16_t port,
-                                  uint32_t scope_id) {
+SocketAddress SocketAddress::Ipv6(std::array<uint8_t, 16> bytes, uint16_t port, uint32_t scope_id) {
   SocketAddress address;
   address.family_ = Family::kIpv6;
   address.bytes_ = bytes;

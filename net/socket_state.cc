@@ -46,8 +46,7 @@ void Retire(SchedulerCore* core, NativeHandle handle, int flags, ClosedCallback 
 
 }  // namespace
 
-void CloseHandle(SchedulerCore* core, SocketApi* api, NativeHandle handle,
-                 ClosedCallback closed) {
+void CloseHandle(SchedulerCore* core, SocketApi* api, NativeHandle handle, ClosedCallback closed) {
   if (core->owner != nullptr) return Retire(core, handle, /*flags=*/0, closed);
   api->Close(handle);  // Its poller is gone, and with it all that it knew.
   closed();

@@ -30,8 +30,8 @@ std::string TakeFront(StreamState* stream, size_t count) {
 
 void ThrowMisuse(const char* name, bool is_second) {
   if (!is_second) throw RuntimeError("the stream belongs to a different event loop");
-  throw RuntimeError(absl::StrCat(
-      name, "() called while another coroutine is already waiting for incoming data"));
+  throw RuntimeError(
+      absl::StrCat(name, "() called while another coroutine is already waiting for incoming data"));
 }
 
 absl::StatusOr<size_t> ReadIntoAwaiter::Take() {

@@ -188,6 +188,9 @@ class DrainAwaiter final : public Waiter {
   bool await_ready() { return stream_->is_drained(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
+    if (ABSL_PREDICT_FALSE(stream_->core() != handle.promise().task->scheduler())) {
+      ThrowMisuse("drain", /*is_second=*/false);
+    }
     stream_->Flush();
     if (stream_->is_paused()) {
       has_waited_ = true;

@@ -37,8 +37,7 @@ StreamState::SendOperation::SendOperation(StreamState* owner)
       stream(owner) {}
 
 StreamState::FlushRunnable::FlushRunnable(StreamState* owner)
-    : Runnable(
-          [](Runnable* runnable) { static_cast<FlushRunnable*>(runnable)->stream->Flush(); }),
+    : Runnable([](Runnable* runnable) { static_cast<FlushRunnable*>(runnable)->stream->Flush(); }),
       stream(owner) {}
 
 StreamState::StreamState(Socket socket, size_t limit)
@@ -73,8 +72,8 @@ StartResult StreamState::StartReceive() {
 // alarm, and it waits again.
 bool StreamState::Fetch() {
   Slab slab;
-  if (receive_.result >= 0 && loop().poller().FetchLent(&receive_, &loop().slab_pool(), &slab) ==
-                                  StartResult::kPending) {
+  if (receive_.result >= 0 &&
+      loop().poller().FetchLent(&receive_, &loop().slab_pool(), &slab) == StartResult::kPending) {
     return false;
   }
   if (receive_.result < 0) {

@@ -134,8 +134,8 @@ class StreamState final : public ListNode, public PooledObject {
 
   // Whether Drain() has nothing to do and to say.
   bool is_drained() const {
-    return queue_.empty() && !is_paused_ && !is_closing_ && write_error_.ok() &&
-           read_error_.ok() && read_exception_ == nullptr;
+    return queue_.empty() && !is_paused_ && !is_closing_ && write_error_.ok() && read_error_.ok() &&
+           read_exception_ == nullptr;
   }
   // More is unsent than the high mark says, and not yet less than the low one.
   bool is_paused() const { return is_paused_; }
@@ -196,12 +196,12 @@ class StreamState final : public ListNode, public PooledObject {
 
   uint32_t refs_ = 0;
   bool eof_ = false;
-  bool is_sending_ = false;   // `send_` is the kernel's, or in a queue.
+  bool is_sending_ = false;  // `send_` is the kernel's, or in a queue.
   bool wrote_eof_ = false;
-  bool is_shut_ = false;      // The kernel was told so.
+  bool is_shut_ = false;  // The kernel was told so.
   bool is_paused_ = false;
   bool is_closing_ = false;
-  bool is_down_ = false;      // Given to the poller to be closed.
+  bool is_down_ = false;  // Given to the poller to be closed.
   bool is_closed_ = false;
   bool receive_cancelled_ = false;  // The kernel was asked to end `receive_`.
   uint8_t writes_after_loss_ = 0;

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <functional>
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -17,9 +16,6 @@
 #include "gtest/gtest.h"
 #include "weft/core/coro.h"
 #include "weft/core/sleep.h"
-#include "weft/core/task.h"
-#include "weft/loop/event_loop.h"
-#include "weft/loop/run.h"
 #include "weft/net/socket.h"
 #include "weft/net/stream.h"
 
@@ -34,38 +30,64 @@ inline int CountDescriptors() {
   return count;
 }
 
-// Runs `main` on a loop of its own, and checks that no descriptor is left. The real
-// clock: a test that hangs is ended by the test's timeout.
-inline void RunTest(const std::function<Coro<void>()>& main) {
-  const int before = CountDescriptors();
-  Run(main());
-  EXPECT_EQ(CountDescriptors(), before) << "descriptors are leaked";
-}
+// A test that fails if it leaks a descriptor.
+class NetTest : public ::testing::Test {
+ protected:
+  ~NetTest() override {
+    EXPECT_EQ(CountDescriptors(), descriptors_before_) << "descriptors are leaked";
+  }
+
+ private:
+  const int descriptors_before_ = CountDescriptors();
+};
 
 // Two ends of a connection, as streams.
 struct StreamPair {
-  StreamPair() {
-    auto sockets = Socket::Pair();
-    a = ToConnection(std::move(sockets->first));
-    b = ToConnection(std::move(sockets->second));
-  }
+  StreamPair() : StreamPair(Socket::Pair().value()) {}
+  explicit StreamPair(std::pair<Socket, Socket> sockets, size_t limit = kDefaultStreamLimit)
+      : a(ToConnection(std::move(sockets.first), limit)),
+        b(ToConnection(std::move(sockets.second), limit)) {}
 
   Connection a;
   Connection b;
 };
 
-// A short path: that of a Unix socket may have no more than 107 characters.
+// The same over TCP.
+inline Coro<std::pair<Socket, Socket>> TcpPair() {
+  Socket listener = Socket::Open(SocketDomain::kInet).value();
+  EXPECT_TRUE(listener.Bind(SocketAddress::Ipv4Loopback(0)).ok());
+  EXPECT_TRUE(listener.Listen().ok());
+  Socket client = Socket::Open(SocketDomain::kInet).value();
+  absl::Status connected = co_await client.Connect(listener.LocalAddress().value());
+  EXPECT_TRUE(connected.ok()) << connected;
+  absl::StatusOr<Socket> accepted = co_await listener.Accept();
+  EXPECT_TRUE(accepted.ok()) << accepted.status();
+  co_return std::make_pair(std::move(client), *std::move(accepted));
+}
+
+// Bytes that tell where they stand.
+inline std::string Pattern(size_t size, uint32_t seed = 1) {
+  std::string text(size, '\0');
+  for (char& c : text) {
+    seed = seed * 1664525 + 1013904223;
+    c = static_cast<char>(seed >> 24);
+  }
+  return text;
+}
+
+// A directory with a short name: the path of a Unix socket may have no more than 107
+// characters, and those of a test's own directories have.
 class ShortDirectory {
  public:
   ShortDirectory() { EXPECT_NE(::mkdtemp(path_), nullptr); }
-  ~ShortDirectory() { ::rmdir(path_); }
+  ~ShortDirectory() { EXPECT_EQ(::rmdir(path_), 0) << path_ << " is not empty"; }
   std::string File(const std::string& name) const { return absl::StrCat(path_, "/", name); }
 
  private:
   char path_[32] = "/tmp/weft.XXXXXX";
 };
 
-// Lets the loop run `count` rounds.
+// Lets the loop run so many rounds.
 inline Coro<void> Rounds(int count) {
   for (int i = 0; i < count; ++i) co_await Yield();
 }

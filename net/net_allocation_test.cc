@@ -1,0 +1,117 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A program of its own, for it counts all allocations: what is done again and again
+// on a connection makes none.
+
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/base/config.h"
+#include "gtest/gtest.h"
+#include "weft/core/sleep.h"
+#include "weft/core/task.h"
+#include "weft/core/timeout.h"
+#include "weft/loop/event_loop.h"
+#include "weft/net/stream.h"
+#include "weft/net/test_net.h"
+#include "weft/testing/weft_test.h"
+
+namespace {
+size_t allocations = 0;
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  std::abort();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace weft {
+namespace {
+
+// Under the sanitizers the free lists are off.
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+constexpr bool kCounts = false;
+#else
+constexpr bool kCounts = true;
+#endif
+
+class NetAllocationTest : public NetTest {};
+
+Coro<void> EchoByFill(Connection& connection) {
+  while (true) {
+    absl::StatusOr<absl::Span<const char>> unread = co_await connection.reader.Fill();
+    if (!unread.ok() || unread->empty()) co_return;
+    connection.writer.Write(std::string_view(unread->data(), unread->size()));
+    connection.reader.Consume(unread->size());
+    absl::Status sent = co_await connection.writer.Drain();
+    if (!sent.ok()) co_return;
+  }
+}
+
+// Sends, and waits for the echo, with a timeout as a client has one.
+Coro<void> Ask(Connection& connection, char* buffer, size_t size, int times) {
+  for (int i = 0; i < times; ++i) {
+    connection.writer.Write(std::string_view(buffer, size));
+    for (size_t received = 0; received < size;) {
+      absl::StatusOr<size_t> count = co_await WithTimeout(
+          absl::Seconds(10), connection.reader.ReadInto(absl::MakeSpan(buffer, size - received)));
+      EXPECT_TRUE(count.ok());
+      received += *count;
+    }
+  }
+}
+
+WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNothing) {
+  for (size_t size : {64, 2000, 20000}) {
+    StreamPair pair(co_await TcpPair());
+    Task<void> echo = CreateTask(EchoByFill(pair.b));
+    std::string buffer(size, 'x');
+    co_await Ask(pair.a, buffer.data(), size, 20);
+    const size_t before = allocations;
+
+    co_await Ask(pair.a, buffer.data(), size, 1000);
+
+    if (kCounts) {
+      EXPECT_EQ(allocations - before, 0u) << size;
+    }
+    pair.a.writer.Close();
+    co_await echo;
+  }
+}
+
+WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SocketsInTheirSteadyStateAllocateNothing) {
+  auto [a, b] = Socket::Pair().value();
+  auto echo = [](Socket& socket) -> Coro<void> {
+    char buffer[100];
+    while (true) {
+      absl::StatusOr<size_t> count = co_await socket.Recv(absl::MakeSpan(buffer));
+      if (!count.ok() || *count == 0) co_return;
+      absl::Status sent = co_await socket.SendAll(std::string_view(buffer, *count));
+    }
+  };
+  Task<void> echoing = CreateTask(echo, std::ref(b));
+  size_t before = 0;
+  for (int i = 0; i < 1000; ++i) {
+    if (i == 20) before = allocations;
+    char buffer[100];
+    absl::Status sent = co_await a.SendAll("hello");
+    absl::StatusOr<size_t> count = co_await a.Recv(absl::MakeSpan(buffer));
+    EXPECT_EQ(count.value(), 5u);
+  }
+  if (kCounts) {
+    EXPECT_EQ(allocations - before, 0u);
+  }
+  a.Close();
+  co_await echoing;
+}
+
+}  // namespace
+}  // namespace weft
