@@ -280,7 +280,7 @@ auto GatherVector(const SourceLocation& location, std::vector<A> awaitables) {
 // of the arguments, whatever the order in which they end. A Coro (or what else
 // is neither a Future nor a Task) becomes a task, at the call.
 //
-//   auto [a, b] = co_await Gather(Fetch("a"), Fetch("b"));   // a std::tuple
+//   std::tuple<Page, Page> both = co_await Gather(Fetch("a"), Fetch("b"));
 //   std::vector<int> all = co_await Gather(std::move(tasks));
 //
 // In the results, void is std::monostate and T& a std::reference_wrapper<T>; a

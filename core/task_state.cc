@@ -202,6 +202,10 @@ void PrintStack(const TaskState& task, std::ostream& out) {
   }
   out << "Stack for " << task.Repr() << " (most recent call last):\n";
   for (const StackFrame& frame : frames) {
+    if (frame.line() == 0) {
+      out << "  not started\n";
+      continue;
+    }
     out << "  File \"" << frame.file() << "\", line " << frame.line() << ", in "
         << frame.location.function_name() << "\n";
   }

@@ -89,6 +89,13 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   // first. The task stays pending. For Close().
   void DestroyFrames();
 
+  // The task that `runnable` is, or null if it is something else.
+  static TaskState* FromRunnable(Runnable* runnable) {
+    const bool is_task =
+        runnable->run_fn() == &RunStep || runnable->run_fn() == &RunFirstStep;
+    return is_task ? static_cast<TaskState*>(runnable) : nullptr;
+  }
+
   // The task in a loop's list.
   static TaskState* FromLink(TaskLink* link) { return static_cast<TaskState*>(link); }
 

@@ -271,7 +271,7 @@ internal::TimeoutAwaitable<A> WithTimeout(absl::Duration delay, A&& awaitable) {
 // a temporary, kept until the end.
 //
 //   co_await WithTimeout(absl::Seconds(5), [&](Timeout& timeout) -> Coro<> {
-//     while (bool more = co_await ReadSome()) timeout.Reschedule(Now() + absl::Seconds(5));
+//     while (bool more = co_await ReadSome()) timeout.Reschedule(loop.Time() + absl::Seconds(5));
 //   });
 template <internal::TimeoutBody F>
 auto WithTimeout(absl::Duration delay, F&& body) {

@@ -414,8 +414,10 @@ void EventLoop::CheckCall() const {
 }
 
 void EventLoop::RunTimed(Runnable* runnable) {
-  std::string what;
-  if (internal::CallbackSlot::IsSlot(runnable)) {
+  std::string what = "a completed operation";
+  if (internal::TaskState* task = internal::TaskState::FromRunnable(runnable)) {
+    what = task->Repr();
+  } else if (internal::CallbackSlot::IsSlot(runnable)) {
     what = absl::StrCat("<Handle created at ",
                         ToString(static_cast<internal::CallbackSlot*>(runnable)->location()), ">");
   }

@@ -24,6 +24,7 @@ absl::Status FdWatcher::Add(Direction direction, NativeHandle handle,
   watch->callback = std::move(callback);
   watch->location = location;
   watch->number = ++watches_made_;
+  watch->context = scheduler_->current_context();
   switch (StartWatch(watch.get())) {
     case StartResult::kPending:
       break;
@@ -100,17 +101,22 @@ void FdWatcher::RunCallback(Watch* watch) {
   const uint64_t number = watch->number;
   absl::AnyInvocable<void()> callback = std::move(watch->callback);
   const SourceLocation location = watch->location;
+  ContextRef context = watch->context;
+  ContextRef*& current = scheduler_->core()->current_context;
+  current = &context;
   try {
     callback();
   } catch (...) {
-    ExceptionContext context(absl::StrCat("Exception in callback ", ToString(location)));
-    context.exception = std::current_exception();
-    context.location = location;
-    scheduler_->HandleException(std::move(context));
+    ExceptionContext report(absl::StrCat("Exception in callback ", ToString(location)));
+    report.exception = std::current_exception();
+    report.location = location;
+    scheduler_->HandleException(std::move(report));
   }
+  current = nullptr;
   auto found = WatchesOf(direction).find(handle);
   if (found == WatchesOf(direction).end() || found->second->number != number) return;
   watch->callback = std::move(callback);
+  watch->context = std::move(context);
   if (!again) Remove(direction, handle);
 }
 

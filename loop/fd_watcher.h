@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "weft/core/context.h"
 #include "weft/core/intrusive_list.h"
 #include "weft/core/scheduler.h"
 #include "weft/core/source_location.h"
@@ -62,6 +63,7 @@ class FdWatcher {
     NativeHandle handle;
     uint64_t number = 0;  // An address may come back, this does not.
     SourceLocation location;
+    ContextRef context;  // The context variables of whoever added it.
     // Empty while it runs.
     absl::AnyInvocable<void()> callback;
     bool started_before = false;

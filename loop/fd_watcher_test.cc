@@ -18,6 +18,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/context_var.h"
 #include "weft/core/errors.h"
 #include "weft/loop/event_loop.h"
 
@@ -294,6 +295,31 @@ TEST_F(WatcherTest, LivesInsideAForeignLoop) {  // A-62
   poster.join();
   EXPECT_THAT(log_, ::testing::UnorderedElementsAre("timer", "post", "io x"));
   ::close(foreign);
+}
+
+// What a callback sets is seen by nobody else, and it sees what whoever added it saw.
+TEST_F(WatcherTest, ReadersAndSignalHandlersHaveContextsOfTheirOwn) {
+  ContextVar<int> variable("variable", 0);
+  std::vector<int> seen;
+  loop_->CallSoon([&] {
+    variable.Set(1);
+    ASSERT_TRUE(loop_->AddReader(pair_[0], [&] {
+                       seen.push_back(variable.Get());
+                       variable.Set(2);
+                     }).ok());
+    ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, [&] {
+                       seen.push_back(variable.Get());
+                       variable.Set(3);
+                     }).ok());
+  });
+  RunRounds(1);
+  Send("x");
+  ::raise(SIGUSR1);
+  loop_->CallLater(absl::ZeroDuration(), [&] { seen.push_back(variable.Get()); });
+
+  RunRounds(1);
+
+  EXPECT_THAT(seen, ElementsAre(1, 1, 0));
 }
 
 // -- Signals.

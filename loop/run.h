@@ -47,7 +47,7 @@ class Runner {
   ~Runner();
 
   // Runs `main` to its end, and returns its value or throws what it threw.
-  // Errors: RuntimeError "Runner is closed"; "Runner.run() cannot be called from a
+  // Errors: RuntimeError "Runner is closed"; "Runner.Run() cannot be called from a
   // running event loop"; ValueError if `main` is no coroutine any more, and if
   // the options name no poller that works.
   template <class T>

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/context.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/loop/signal_watcher.h"
@@ -59,6 +60,7 @@ struct SignalWatcher::Watched {
   Listener listener;
   absl::AnyInvocable<void()> callback;
   SourceLocation location;
+  ContextRef context;  // The context variables of whoever added it.
   bool removed = false;
 };
 
@@ -78,6 +80,7 @@ absl::Status SignalWatcher::Add(int signal, absl::AnyInvocable<void()> callback,
   auto watched = std::make_shared<Watched>();
   watched->callback = std::move(callback);
   watched->location = location;
+  watched->context = scheduler_->current_context();
   watched->listener.any_pending = &pending_;
   watched->listener.shared = shared_.get();
 
@@ -119,12 +122,14 @@ void SignalWatcher::QueuePending() {
   pending_.store(false, std::memory_order_seq_cst);
   for (auto& [signal, watched] : watched_) {
     if (!watched->listener.came.exchange(false, std::memory_order_acq_rel)) continue;
-    scheduler_->CallSoon(
+    CallbackSlot* slot = scheduler_->MakeCallback(
         [watched = watched] {
           if (watched->removed) return;
           watched->callback();
         },
         watched->location);
+    slot->context() = watched->context;
+    scheduler_->ready().PushBack(slot);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -129,6 +130,34 @@ class TaskForThread final : public LoopOwned {
   Task<T> task_;
 };
 
+// A coroutine on its way to its loop. If it never gets there, because the loop
+// is closed first, whoever waits for it is told.
+template <class T>
+class PostedCoro {
+ public:
+  PostedCoro(std::shared_ptr<ThreadFutureState<T>> state, Coro<T> coro)
+      : state_(std::move(state)), coro_(std::move(coro)) {}
+  PostedCoro(PostedCoro&& other) noexcept = default;
+  ~PostedCoro() {
+    if (state_ == nullptr) return;
+    Outcome<T> outcome;
+    outcome.SetCancelled(std::make_exception_ptr(CancelledError("Event loop is closed")));
+    state_->Complete(std::move(outcome));
+  }
+
+  void operator()() {
+    EventLoop& loop = GetRunningLoop();
+    Task<T> task = loop.CreateTask(std::move(coro_));
+    auto* on_loop =
+        loop.owned().Add(std::make_unique<TaskForThread<T>>(std::exchange(state_, nullptr), task));
+    task.AddDoneCallback([on_loop](const Future<T>&) { on_loop->OnTaskDone(); });
+  }
+
+ private:
+  std::shared_ptr<ThreadFutureState<T>> state_;  // Null once it is a task.
+  Coro<T> coro_;
+};
+
 }  // namespace internal
 
 // ThreadFuture
@@ -189,18 +218,13 @@ class ThreadFuture {
 template <class T>
 ThreadFuture<T> RunCoroutineThreadsafe(Coro<T> coro, LoopRef loop) {
   auto state = std::make_shared<internal::ThreadFutureState<T>>(loop);
-  loop.Post([state, coro = std::move(coro)]() mutable {
-    EventLoop& here = GetRunningLoop();
-    Task<T> task = here.CreateTask(std::move(coro));
-    auto* on_loop =
-        here.owned().Add(std::make_unique<internal::TaskForThread<T>>(std::move(state), task));
-    task.AddDoneCallback([on_loop](const Future<T>&) { on_loop->OnTaskDone(); });
-  });
+  loop.Post(internal::PostedCoro<T>(state, std::move(coro)));
   return ThreadFuture<T>(std::move(state));
 }
 
-// The same result as a future of the running loop. Cancelling the one cancels
-// the other.
+// The same result as a future of the running loop; one that cannot be copied is
+// moved there, and the ThreadFuture has it no more. Cancelling the one cancels the
+// other.
 // Errors: RuntimeError "no running event loop".
 // Python: asyncio.wrap_future().
 template <class T>
@@ -214,7 +238,13 @@ Future<T> WrapFuture(ThreadFuture<T> thread_future) {
   });
   thread_future.state()->OnDone([state = thread_future.state(), ref = loop.Ref(), on_loop] {
     try {
-      ref.Post([state, on_loop] { on_loop->Complete(std::move(state->outcome())); });
+      ref.Post([state, on_loop] {
+        if constexpr (std::is_copy_constructible_v<Outcome<T>>) {
+          on_loop->Complete(std::as_const(*state).outcome());
+        } else {
+          on_loop->Complete(std::move(state->outcome()));
+        }
+      });
     } catch (const RuntimeError&) {
       // Closed: the future's loop is gone.
     }

@@ -240,6 +240,15 @@ TEST(ThreadsTest, ALoopThatClosesCancelsWhatOthersWaitFor) {
   EXPECT_THROW(sleeping.Result(), CancelledError);
 }
 
+TEST(ThreadsTest, ACoroutineThatNeverGotToItsLoopIsCancelled) {
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  ThreadFuture<int> posted = RunCoroutineThreadsafe(AddLater(1, 1), loop->Ref());
+
+  loop->Close();
+
+  EXPECT_THROW(posted.Result(), CancelledError);
+}
+
 TEST(ThreadsTest, AClosedLoopTakesNoCoroutine) {
   std::unique_ptr<EventLoop> loop = *EventLoop::Create();
   LoopRef ref = loop->Ref();
@@ -247,9 +256,19 @@ TEST(ThreadsTest, AClosedLoopTakesNoCoroutine) {
   EXPECT_THROW(RunCoroutineThreadsafe(AddLater(1, 1), ref), RuntimeError);
 }
 
+Coro<std::string> Repeat(std::string text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += text;
+  co_return result;
+}
+
 WEFT_TEST_IN_REAL_TIME(WrapFutureTest, AThreadFutureCanBeAwaited) {
   LoopThread other;
   WEFT_EXPECT_EQ(co_await WrapFuture(RunCoroutineThreadsafe(AddLater(4, 5), other.ref())), 9);
+
+  ThreadFuture<std::string> text = RunCoroutineThreadsafe(Repeat("x", 100), other.ref());
+  WEFT_EXPECT_EQ(co_await WrapFuture(text), std::string(100, 'x'));
+  WEFT_EXPECT_EQ(text.Result(), std::string(100, 'x'));
 
   ThreadFuture<void> sleeping = RunCoroutineThreadsafe(SleepForEver(), other.ref());
   Future<void> wrapped = WrapFuture(sleeping);

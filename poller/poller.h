@@ -20,31 +20,6 @@ namespace weft {
 
 enum class StartResult { kDone, kPending };
 
-// InlineBudget
-//
-// How many operations a task may finish without suspending, each time it runs.
-// An operation that is done at once does not suspend its awaiter; without a bound
-// a fast peer would keep one task running, and everybody else waiting.
-//
-//   if (poller->Start(&op) == StartResult::kDone) {
-//     if (budget->Spend()) return /*suspend=*/false;
-//     ready->PushBack(&op);  // Finished, but the others come first.
-//   }
-//   return /*suspend=*/true;
-//
-// Whoever runs tasks calls `Renew()` before each run of one.
-class InlineBudget {
- public:
-  static constexpr int kCompletions = 32;
-
-  // False when the budget is used up.
-  bool Spend() { return left_ > 0 && left_-- > 0; }
-  void Renew() { left_ = kCompletions; }
-
- private:
-  int left_ = kCompletions;
-};
-
 // Poller
 //
 // The only place where the loop's thread meets the kernel and may sleep. It

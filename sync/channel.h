@@ -32,10 +32,10 @@ std::string ChannelText(size_t capacity, size_t size, size_t senders, size_t rec
 
 // The value waits here, in the frame, until a receiver takes it.
 template <class T>
-class [[nodiscard]] SendAwaiter : public Waiter {
+class [[nodiscard]] ChannelSendAwaiter : public Waiter {
  public:
-  SendAwaiter(Channel<T>* channel, T&& value) : channel_(channel), value_(std::move(value)) {}
-  SendAwaiter(SendAwaiter&& other)  // Before the await.
+  ChannelSendAwaiter(Channel<T>* channel, T&& value) : channel_(channel), value_(std::move(value)) {}
+  ChannelSendAwaiter(ChannelSendAwaiter&& other)  // Before the await.
       : channel_(other.channel_), value_(std::move(other.value_)) {}
 
   bool await_ready() const { return channel_->CanSend(); }
@@ -82,12 +82,12 @@ class [[nodiscard]] SendAwaiter : public Waiter {
 
 // The value is handed over into this, in the frame.
 template <class T>
-class [[nodiscard]] ReceiveAwaiter : public Waiter {
+class [[nodiscard]] ChannelReceiveAwaiter : public Waiter {
  public:
-  explicit ReceiveAwaiter(Channel<T>* channel) : channel_(channel) {}
-  ReceiveAwaiter(ReceiveAwaiter&& other) noexcept  // Before the await.
+  explicit ChannelReceiveAwaiter(Channel<T>* channel) : channel_(channel) {}
+  ChannelReceiveAwaiter(ChannelReceiveAwaiter&& other) noexcept  // Before the await.
       : channel_(other.channel_) {}
-  ~ReceiveAwaiter() {
+  ~ChannelReceiveAwaiter() {
     // The frame goes in the midst of the wait.
     if (ABSL_PREDICT_FALSE(is_linked() && value_.has_value())) GiveBack();
   }
@@ -192,7 +192,7 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
   ~Channel() {
-    while (internal::ReceiveAwaiter<T>* receiver = handed_.PopFront()) {
+    while (internal::ChannelReceiveAwaiter<T>* receiver = handed_.PopFront()) {
       receiver->channel_ = nullptr;
     }
     Close();
@@ -201,19 +201,19 @@ class Channel {
   // Awaitable of bool: until the value is accepted, or handed over; at once if
   // there is room, or a receiver waits. False if the channel is closed: the value
   // is gone then.
-  internal::SendAwaiter<T> Send(T value) {
-    return internal::SendAwaiter<T>(this, std::move(value));
+  internal::ChannelSendAwaiter<T> Send(T value) {
+    return internal::ChannelSendAwaiter<T>(this, std::move(value));
   }
 
   // Awaitable of std::optional<T>: the next value, as soon as there is one; at
   // once if there is. None, when the channel is closed and there are none left.
-  internal::ReceiveAwaiter<T> Receive() { return internal::ReceiveAwaiter<T>(this); }
+  internal::ChannelReceiveAwaiter<T> Receive() { return internal::ChannelReceiveAwaiter<T>(this); }
 
   // The same without waiting. False, and `value` is untouched, if it would wait,
   // or the channel is closed.
   bool TrySend(T&& value) {
     if (closed_) return false;
-    if (internal::ReceiveAwaiter<T>* receiver = FirstWaiting(receivers_)) {
+    if (internal::ChannelReceiveAwaiter<T>* receiver = FirstWaiting(receivers_)) {
       HandTo(receiver, std::move(value));
       return true;
     }
@@ -225,7 +225,7 @@ class Channel {
   // None, if it would wait, or there will be none.
   std::optional<T> TryReceive() {
     if (ABSL_PREDICT_FALSE(!returned_.empty())) return returned_.PopFront();
-    internal::SendAwaiter<T>* sender = FirstWaiting(senders_);
+    internal::ChannelSendAwaiter<T>* sender = FirstWaiting(senders_);
     if (!buffer_.empty()) {
       std::optional<T> value(buffer_.PopFront());
       if (sender != nullptr) {
@@ -243,7 +243,7 @@ class Channel {
   // Nothing more will be sent. Does nothing the second time.
   void Close() {
     closed_ = true;
-    while (internal::SendAwaiter<T>* sender = senders_.PopFront()) sender->Wake();
+    while (internal::ChannelSendAwaiter<T>* sender = senders_.PopFront()) sender->Wake();
     EndReceivers();
   }
   bool IsClosed() const { return closed_; }
@@ -264,8 +264,8 @@ class Channel {
   }
 
  private:
-  friend class internal::SendAwaiter<T>;
-  friend class internal::ReceiveAwaiter<T>;
+  friend class internal::ChannelSendAwaiter<T>;
+  friend class internal::ChannelReceiveAwaiter<T>;
 
   bool CanSend() { return closed_ || buffer_.size() < capacity_ || FirstWaiting(receivers_); }
 
@@ -293,14 +293,14 @@ class Channel {
     return nullptr;
   }
 
-  void HandTo(internal::ReceiveAwaiter<T>* receiver, T&& value) {
+  void HandTo(internal::ChannelReceiveAwaiter<T>* receiver, T&& value) {
     receiver->value_.emplace(std::move(value));
     receiver->Wake();
     receiver->Unlink();
     handed_.PushBack(receiver);
   }
 
-  void Accept(internal::SendAwaiter<T>* sender) {
+  void Accept(internal::ChannelSendAwaiter<T>* sender) {
     sender->accepted_ = true;
     sender->Unlink();
     sender->Wake();
@@ -309,7 +309,7 @@ class Channel {
   // A receiver was cancelled after it was handed a value. Such receivers run in
   // the order in which they were handed theirs, so the values come in order.
   void TakeBack(T&& value) {
-    if (internal::ReceiveAwaiter<T>* receiver = FirstWaiting(receivers_)) {
+    if (internal::ChannelReceiveAwaiter<T>* receiver = FirstWaiting(receivers_)) {
       HandTo(receiver, std::move(value));
     } else {
       returned_.PushBack(std::move(value));
@@ -325,16 +325,16 @@ class Channel {
   // Closed: who still waits need not, unless a value may come back.
   void EndReceivers() {
     if (!handed_.empty()) return;
-    while (internal::ReceiveAwaiter<T>* receiver = receivers_.PopFront()) receiver->Wake();
+    while (internal::ChannelReceiveAwaiter<T>* receiver = receivers_.PopFront()) receiver->Wake();
   }
 
   size_t capacity_;
   bool closed_ = false;
   internal::RingBuffer<T> buffer_;
   internal::RingBuffer<T> returned_;  // By cancelled receivers; older than all in buffer_.
-  List<internal::SendAwaiter<T>> senders_;
-  List<internal::ReceiveAwaiter<T>> receivers_;
-  List<internal::ReceiveAwaiter<T>> handed_;  // Have a value, and did not run yet.
+  List<internal::ChannelSendAwaiter<T>> senders_;
+  List<internal::ChannelReceiveAwaiter<T>> receivers_;
+  List<internal::ChannelReceiveAwaiter<T>> handed_;  // Have a value, and did not run yet.
 };
 
 }  // namespace weft
