@@ -13,10 +13,11 @@
 namespace weft {
 
 void Flags::Add(std::string name, std::string* value, std::string help) {
-  flags_.push_back({std::move(name), std::move(help), *value, false, [value](const std::string& text) {
-                      *value = text;
-                      return std::string();
-                    }});
+  flags_.push_back(
+      {std::move(name), std::move(help), *value, false, [value](const std::string& text) {
+         *value = text;
+         return std::string();
+       }});
 }
 
 void Flags::Add(std::string name, bool* value, std::string help) {
@@ -70,7 +71,8 @@ std::vector<std::string> Flags::Parse(int argc, char** argv) {
 
 void Flags::ParseAll(int argc, char** argv) {
   const std::vector<std::string> others = Parse(argc, argv);
-  if (!others.empty()) std::exit(Fail(absl::StrCat("what is \"", others.front(), "\"? It is no flag")));
+  if (!others.empty())
+    std::exit(Fail(absl::StrCat("what is \"", others.front(), "\"? It is no flag")));
 }
 
 std::string Flags::Set(const std::string& argument, int argc, char** argv, int* index) const {
@@ -79,7 +81,8 @@ std::string Flags::Set(const std::string& argument, int argc, char** argv, int* 
   const Flag* flag = Find(shown.substr(shown.find_first_not_of('-') == std::string::npos
                                            ? shown.size()
                                            : shown.find_first_not_of('-')));
-  if (flag == nullptr) return absl::StrCat("unknown flag ", shown, "; --help names those there are");
+  if (flag == nullptr)
+    return absl::StrCat("unknown flag ", shown, "; --help names those there are");
   std::string text = "true";
   if (equals != std::string::npos) {
     text = argument.substr(equals + 1);

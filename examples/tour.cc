@@ -9,8 +9,6 @@
 //
 // The exit code is 0 only if everything was as it should be.
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -30,6 +28,7 @@
 #include "weft/core/task_group.h"
 #include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
+#include "weft/examples/timeline.h"
 #include "weft/loop/run.h"
 #include "weft/loop/to_thread.h"
 #include "weft/net/connect.h"
@@ -41,21 +40,13 @@ namespace {
 
 using weft::Coro;
 using weft::GetRunningLoop;
+using weft::Grouped;
+using weft::InMilliseconds;
 using weft::Sleep;
 using weft::TimePoint;
 
 constexpr char kHost[] = "127.0.0.1";
 constexpr int kTimers = 1000;
-
-// 12345678 -> "12,345,678"
-std::string Grouped(int64_t number) {
-  if (number < 1000) return absl::StrCat(number);
-  return absl::StrFormat("%s,%03d", Grouped(number / 1000), number % 1000);
-}
-
-std::string Milliseconds(absl::Duration duration) {
-  return absl::StrFormat("%.1f ms", absl::ToDoubleMilliseconds(duration));
-}
 
 // What takes a while and knows of no loop.
 int CountPrimes(int below) {
@@ -87,25 +78,12 @@ class Tour {
   Coro<> ChangeMind();
   Coro<> ShutDown(weft::Server& server);
 
-  // -- And those who write it down.
-  void Tell(std::string_view who, std::string_view what) const {
-    absl::PrintF("%8.1f ms  %-9s %s\n", absl::ToDoubleMilliseconds(Elapsed()), who, what);
-    std::fflush(stdout);
-  }
-  void Check(bool holds, std::string_view what) {
-    if (holds) return;
-    ++failures_;
-    Tell("FAILED", what);
-  }
   void PrintFigures();
-
-  absl::Duration Elapsed() const { return GetRunningLoop().Time() - begin_; }
 
   const int clients_;
   const absl::Duration load_;
-  const TimePoint begin_ = weft::SteadyClock::Read();
+  weft::Timeline timeline_;
   uint16_t port_ = 0;
-  int failures_ = 0;
 
   weft::Event all_connected_;
   TimePoint load_end_;
@@ -145,7 +123,8 @@ Coro<> Tour::Client(int number) {
     load_end_ = GetRunningLoop().Time() + load_;
     all_connected_.Set();
   }
-  Check(connection.ok(), absl::StrCat("client ", number, ": ", connection.status().ToString()));
+  timeline_.Check(connection.ok(),
+                  absl::StrCat("client ", number, ": ", connection.status().ToString()));
   if (!connection.ok()) co_return;
   co_await all_connected_.Wait();
 
@@ -155,7 +134,8 @@ Coro<> Tour::Client(int number) {
     const TimePoint asked = GetRunningLoop().Time();
     writer.Write(question);
     absl::StatusOr<std::string> answer = co_await reader.ReadLine();
-    Check(answer.ok() && *answer == question, absl::StrCat("client ", number, ": a wrong answer"));
+    timeline_.Check(answer.ok() && *answer == question,
+                    absl::StrCat("client ", number, ": a wrong answer"));
     if (!answer.ok()) co_return;
     latencies_.push_back(GetRunningLoop().Time() - asked);
     ++requests_;
@@ -164,101 +144,104 @@ Coro<> Tour::Client(int number) {
 
 Coro<> Tour::WatchClients() {
   co_await all_connected_.Wait();
-  Tell("clients", absl::StrCat(Grouped(clients_), " are connected, and all ask at once"));
+  timeline_.Tell("clients", absl::StrCat(Grouped(clients_), " are connected, and all ask at once"));
   for (int quarter = 1; quarter <= 4; ++quarter) {
     co_await Sleep(load_ / 4);
-    Tell("clients", absl::StrCat(Grouped(requests_), " answers so far"));
+    timeline_.Tell("clients", absl::StrCat(Grouped(requests_), " answers so far"));
   }
 }
 
 Coro<> Tour::RunTimers() {
   co_await all_connected_.Wait();
-  Tell("timers", absl::StrCat(Grouped(kTimers), " armed, within the next ", Milliseconds(load_)));
+  timeline_.Tell("timers",
+                 absl::StrCat(Grouped(kTimers), " armed, within the next ", InMilliseconds(load_)));
   for (int i = 0; i < kTimers; ++i) {
     const TimePoint when = GetRunningLoop().Time() + load_ * ((i * 7919) % kTimers) / kTimers;
     GetRunningLoop().CallAt(when, [this, when] {
       ++fired_;
       latest_ = std::max(latest_, GetRunningLoop().Time() - when);
-      Check(GetRunningLoop().Time() >= when, "a timer was early");
+      timeline_.Check(GetRunningLoop().Time() >= when, "a timer was early");
     });
   }
 }
 
 Coro<> Tour::AskThread() {
   co_await all_connected_.Wait();
-  Tell("thread", "counts the primes below 300,000; the loop goes on");
+  timeline_.Tell("thread", "counts the primes below 300,000; the loop goes on");
   const int primes = co_await weft::ToThread([] { return CountPrimes(300'000); });
-  Tell("thread", absl::StrCat("found ", Grouped(primes)));
-  Check(primes == 25'997, "there are 25,997 primes below 300,000");
+  timeline_.Tell("thread", absl::StrCat("found ", Grouped(primes)));
+  timeline_.Check(primes == 25'997, "there are 25,997 primes below 300,000");
 }
 
 Coro<> Tour::LosePatience() {
   co_await all_connected_.Wait();
   absl::StatusOr<weft::Connection> connection = co_await weft::OpenConnection(kHost, port_);
-  Check(connection.ok(), connection.status().ToString());
+  timeline_.Check(connection.ok(), connection.status().ToString());
   if (!connection.ok()) co_return;
   connection->writer.Write("slow 1000\n");
-  Tell("timeout", "asks what takes a second, and waits for 300 ms");
+  timeline_.Tell("timeout", "asks what takes a second, and waits for 300 ms");
   auto answer = co_await weft::NoThrow(
       weft::WithTimeout(absl::Milliseconds(300), connection->reader.ReadLine()));
-  Tell("timeout", weft::DescribeException(answer.exception()));
-  Check(answer.has_exception() && !answer.cancelled(), "the timeout did not come");
+  timeline_.Tell("timeout", weft::DescribeException(answer.exception()));
+  timeline_.Check(answer.has_exception() && !answer.cancelled(), "the timeout did not come");
   connection->writer.Abort();
 }
 
 Coro<> Tour::ChangeMind() {
   co_await all_connected_.Wait();
   bool cleaned_up = false;
-  const auto wait_for_ever = [](Tour* tour, bool* is_clean) -> Coro<> {
+  const auto wait_for_ever = [](weft::Timeline* timeline, bool* is_clean) -> Coro<> {
     auto slept = co_await weft::NoThrow(Sleep(absl::InfiniteDuration()));
-    tour->Tell("cancel", "the task cleans up, which may take a while");
+    timeline->Tell("cancel", "the task cleans up, which may take a while");
     co_await Sleep(absl::Milliseconds(50));
     *is_clean = true;
     slept.value();  // Throws on.
   };
-  weft::Task<> task = weft::CreateTask(wait_for_ever, this, &cleaned_up);
-  Tell("cancel", "a task sleeps for ever");
+  weft::Task<> task = weft::CreateTask(wait_for_ever, &timeline_, &cleaned_up);
+  timeline_.Tell("cancel", "a task sleeps for ever");
   co_await Sleep(absl::Milliseconds(500));
   task.Cancel();
   auto ended = co_await weft::NoThrow(task);
-  Tell("cancel", absl::StrCat("the task is ", task.Cancelled() ? "cancelled" : "not cancelled"));
-  Check(cleaned_up && ended.cancelled(), "the cancelled task did not clean up");
+  timeline_.Tell("cancel",
+                 absl::StrCat("the task is ", task.Cancelled() ? "cancelled" : "not cancelled"));
+  timeline_.Check(cleaned_up && ended.cancelled(), "the cancelled task did not clean up");
 }
 
 Coro<> Tour::ShutDown(weft::Server& server) {
   absl::StatusOr<weft::Connection> last = co_await weft::OpenConnection(kHost, port_);
-  Check(last.ok(), last.status().ToString());
+  timeline_.Check(last.ok(), last.status().ToString());
   if (!last.ok()) co_return;
   last->writer.Write("slow 200\n");
   auto answer = weft::CreateTask(last->reader.ReadLine());
   co_await Sleep(absl::Milliseconds(20));
 
-  Tell("shutdown", "the server closes; one client waits for an answer");
+  timeline_.Tell("shutdown", "the server closes; one client waits for an answer");
   server.Close();
   absl::StatusOr<weft::Connection> late = co_await weft::OpenConnection(kHost, port_);
-  Tell("shutdown", absl::StrCat("who comes now: ", late.status().message()));
-  Check(!late.ok(), "a closed server accepted");
+  timeline_.Tell("shutdown", absl::StrCat("who comes now: ", late.status().message()));
+  timeline_.Check(!late.ok(), "a closed server accepted");
 
   absl::StatusOr<std::string> said = co_await std::move(answer);
-  Tell("shutdown", "who was there has been answered");
-  Check(said.ok() && *said == "slow 200\n", "the last client got no answer");
+  timeline_.Tell("shutdown", "who was there has been answered");
+  timeline_.Check(said.ok() && *said == "slow 200\n", "the last client got no answer");
   last->writer.Close();
   co_await server.WaitClosed();
-  Tell("shutdown", "the last connection is closed");
+  timeline_.Tell("shutdown", "the last connection is closed");
 }
 
 Coro<int> Tour::Main() {
+  timeline_.Begin("One process, one thread, one loop:");
   const auto serve = [this](weft::StreamReader reader, weft::StreamWriter writer) {
     return Serve(std::move(reader), std::move(writer));
   };
   weft::ServerOptions options;
   options.backlog = clients_;
   absl::StatusOr<weft::Server> server = co_await weft::StartServer(serve, kHost, 0, options);
-  Check(server.ok(), server.status().ToString());
+  timeline_.Check(server.ok(), server.status().ToString());
   if (!server.ok()) co_return 1;
   port_ = server->port();
-  Tell("server", absl::StrCat("listening on ", server->addresses().front().ToString(), ", by ",
-                              std::string(GetRunningLoop().poller_name())));
+  timeline_.Tell("server", absl::StrCat("listening on ", server->addresses().front().ToString(),
+                                        ", by ", std::string(GetRunningLoop().poller_name())));
 
   const auto all_at_once = [this](weft::TaskGroup& group) -> Coro<> {
     for (int i = 0; i < clients_; ++i) group.CreateTask(Client(i));
@@ -271,57 +254,41 @@ Coro<int> Tour::Main() {
   };
   co_await weft::WithTaskGroup(all_at_once);
   co_await Sleep(absl::Milliseconds(10));  // For the last timer.
-  Check(fired_ == kTimers, absl::StrCat(fired_, " timers of ", kTimers, " fired"));
-  Check(requests_ >= clients_, "not every client was answered");
-  Check(most_open_ >= clients_, "not all clients were there at once");
+  timeline_.Check(fired_ == kTimers, absl::StrCat(fired_, " timers of ", kTimers, " fired"));
+  timeline_.Check(requests_ >= clients_, "not every client was answered");
+  timeline_.Check(most_open_ >= clients_, "not all clients were there at once");
 
   co_await ShutDown(*server);
-  Check(open_ == 0, absl::StrCat(open_, " connections were left"));
-  Check(weft::AllTasks().size() == 1, "tasks were left");
+  timeline_.Check(open_ == 0, absl::StrCat(open_, " connections were left"));
+  timeline_.Check(weft::AllTasks().size() == 1, "tasks were left");
   PrintFigures();
-  co_return failures_ == 0 ? 0 : 1;
+  co_return timeline_.failures() == 0 ? 0 : 1;
 }
 
 void Tour::PrintFigures() {
-  const auto line = [](std::string_view name, std::string_view figure, std::string_view remark) {
-    absl::PrintF("  %-14s %14s   %s\n", name, figure, remark);
-  };
   std::sort(latencies_.begin(), latencies_.end());
-  const auto percentile = [this](size_t percent) {
-    return latencies_.empty() ? std::string("-")
-                              : Milliseconds(latencies_[(latencies_.size() - 1) * percent / 100]);
+  const auto latency_of = [this](size_t percent) {
+    if (latencies_.empty()) return std::string("-");
+    return InMilliseconds(latencies_[(latencies_.size() - 1) * percent / 100]);
   };
-  rusage used = {};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  const auto per_second =
-      static_cast<int64_t>(static_cast<double>(requests_) / absl::ToDoubleSeconds(load_));
+  const double per_second = static_cast<double>(requests_) / absl::ToDoubleSeconds(load_);
+  const weft::ProcessorTime used = weft::ReadProcessorTime();
 
-  absl::PrintF("\n");
-  line("connections", Grouped(served_), absl::StrCat(Grouped(most_open_), " of them at once"));
-  line("requests", Grouped(requests_), absl::StrCat(Grouped(per_second), " a second, both sides"));
-  line("latency", percentile(50), absl::StrCat("half of them; ", percentile(99), " for 99 %"));
-  line("bytes", Grouped(bytes_), "there, and the same back");
-  line("timers", Grouped(fired_), absl::StrCat("none early, ", Milliseconds(latest_), " late at most"));
-  line("wake-ups", Grouped(used.ru_nvcsw), "times that the process slept and was woken");
-  line("time", absl::StrFormat("%.2f s", absl::ToDoubleSeconds(Elapsed())),
-       absl::StrFormat("%.2f s of processor: %.2f in the program, %.2f in the kernel",
-                       seconds(used.ru_utime) + seconds(used.ru_stime), seconds(used.ru_utime),
-                       seconds(used.ru_stime)));
-  absl::PrintF("\n%s\n", failures_ == 0 ? "All is well." : absl::StrCat(failures_, " checks failed."));
-}
-
-// Two descriptors for every client. As many clients as the system allows.
-int AllowDescriptors(int clients) {
-  rlimit limit = {};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const rlim_t wanted = static_cast<rlim_t>(clients) * 2 + 50;
-  if (limit.rlim_cur >= wanted) return clients;
-  limit.rlim_cur = std::min(limit.rlim_max, wanted);
-  setrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur >= wanted ? clients : static_cast<int>((limit.rlim_cur - 50) / 2);
+  std::puts("");
+  timeline_.Figure("connections", Grouped(served_), Grouped(most_open_) + " of them at once");
+  timeline_.Figure("requests", Grouped(requests_),
+                   Grouped(static_cast<int64_t>(per_second)) + " a second");
+  timeline_.Figure("bytes", Grouped(bytes_), "there, and as many back");
+  timeline_.Figure("latency", latency_of(50), "for half of them, " + latency_of(99) + " for 99 %");
+  timeline_.Figure("timers", Grouped(fired_),
+                   "none of them early, " + InMilliseconds(latest_) + " late at most");
+  timeline_.Figure("wake-ups", Grouped(used.sleeps), "times that the process had to sleep");
+  timeline_.Figure("processor", absl::StrFormat("%.2f s", used.in_program + used.in_kernel),
+                   absl::StrFormat("%.2f s in the program, %.2f s in the kernel", used.in_program,
+                                   used.in_kernel));
+  timeline_.Figure("time", absl::StrFormat("%.2f s", absl::ToDoubleSeconds(timeline_.Elapsed())),
+                   "in all");
+  std::puts(timeline_.failures() == 0 ? "\nAll is well." : "\nNot all is well: see FAILED.");
 }
 
 }  // namespace
@@ -335,7 +302,7 @@ int main(int argc, char** argv) {
   flags.Add("poller", &poller, "how to wait for the kernel; empty for the best");
   flags.ParseAll(argc, argv);
 
-  const int allowed = AllowDescriptors(clients);
+  const int allowed = weft::AllowDescriptors(clients);
   if (allowed < clients) std::printf("only %d clients: the system allows no more files\n", allowed);
   weft::RunOptions options;
   options.poller = poller;

@@ -273,9 +273,8 @@ weft::AsyncGenerator<int> Numbers(absl::Notification* is_closed) {
   for (int i = 0;; ++i) co_yield i;
 }
 Coro<std::string> G16(weft::AsyncGenerator<int>* numbers, absl::Notification* is_closed) {
-  GetRunningLoop().SetExceptionHandler([](weft::EventLoop&, const weft::ExceptionContext&) {
-    Print("report of the failure");
-  });
+  GetRunningLoop().SetExceptionHandler(
+      [](weft::EventLoop&, const weft::ExceptionContext&) { Print("report of the failure"); });
   Task<> child = CreateTask(CleanUpWhenCancelled());
   Task<> failing = CreateTask(FailWhenCancelled());
   co_await numbers->Next();  // The first of them, and no more.
