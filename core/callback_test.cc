@@ -1,0 +1,159 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weft/core/callback.h"
+
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/errors.h"
+#include "weft/testing/virtual_scheduler.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+
+class CallbackTest : public ::testing::Test {
+ protected:
+  auto Log(std::string text) {
+    return [this, text] { log_.push_back(text); };
+  }
+
+  std::vector<std::string> log_;
+  VirtualScheduler loop_;
+};
+
+//
+TEST_F(CallbackTest, RunInTheOrderInWhichTheyWereQueued) {
+  loop_.CallSoon([&] {
+    log_.push_back("a");
+    loop_.CallSoon(Log("b"));
+  });
+  loop_.CallSoon(Log("c"));
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("a", "c", "b"));
+}
+
+TEST_F(CallbackTest, MayBeMoveOnlyAndLarge) {
+  auto number = std::make_unique<int>(5);
+  std::array<int, 100> many{};
+  many[99] = 7;
+  loop_.CallSoon([this, number = std::move(number)] { log_.push_back(std::to_string(*number)); });
+  loop_.CallSoon([this, many] { log_.push_back(std::to_string(many[99])); });
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("5", "7"));
+}
+
+//
+TEST_F(CallbackTest, CancelTakesItOutAlsoOfTheRoundThatRuns) {
+  Handle second;
+  loop_.CallSoon([&] { second.Cancel(); });
+  second = loop_.CallSoon(Log("second"));
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre());
+  EXPECT_TRUE(second.Cancelled());
+  second.Cancel();
+}
+
+TEST_F(CallbackTest, CancelDestroysTheClosureAtOnce) {
+  auto held = std::make_shared<int>(0);
+  Handle soon = loop_.CallSoon([held] {});
+  TimerHandle later = loop_.CallLater(absl::Seconds(1), [held] {});
+  EXPECT_EQ(held.use_count(), 3);
+
+  soon.Cancel();
+  later.Cancel();
+
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_EQ(later.When(), TimePoint() + absl::Seconds(1));
+}
+
+TEST_F(CallbackTest, AHandleIsSafeWhenItsCallbackIsOver) {
+  Handle handle = loop_.CallSoon(Log("ran"));
+  Handle copy = handle;
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(handle.IsPending());
+  EXPECT_FALSE(handle.Cancelled());
+
+  loop_.CallSoon(Log("next"));  // May use the same slot.
+  handle.Cancel();
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("ran", "next"));
+  EXPECT_FALSE(copy.Cancelled());
+}
+
+TEST_F(CallbackTest, CopiesKnowOfACancellation) {
+  Handle handle = loop_.CallSoon(Log("never"));
+  Handle copy = handle;
+  copy.Cancel();
+
+  EXPECT_TRUE(handle.Cancelled());
+}
+
+//
+TEST_F(CallbackTest, AnErrorGoesToTheHandlerAndTheRoundGoesOn) {
+  loop_.CallSoon([] { throw std::runtime_error("failed"); });
+  loop_.CallSoon(Log("next"));
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("next"));
+  ASSERT_EQ(loop_.errors().size(), 1u);
+  EXPECT_THAT(loop_.errors()[0].message, StartsWith("Exception in callback"));
+  EXPECT_TRUE(loop_.errors()[0].handle.has_value());
+  EXPECT_EQ(DescribeException(loop_.errors()[0].exception), "std::runtime_error: failed");
+}
+
+TEST_F(CallbackTest, EqualDeadlinesRunInTheOrderOfScheduling) {
+  for (const char* name : {"0", "1", "2", "3"}) loop_.CallLater(absl::Seconds(1), Log(name));
+  loop_.CallAt(TimePoint() + absl::Seconds(1), Log("4"));
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("0", "1", "2", "3", "4"));
+}
+
+TEST_F(CallbackTest, AClosureMayCallIntoTheLoopWhenItIsDestroyed) {
+  struct Caller {
+    Caller(VirtualScheduler* scheduler, std::vector<std::string>* target)
+        : loop(scheduler), log(target) {}
+    Caller(Caller&& other) : loop(std::exchange(other.loop, nullptr)), log(other.log) {}
+    ~Caller() {
+      if (loop != nullptr) loop->CallSoon([log = log] { log->push_back("from a destructor"); });
+    }
+    VirtualScheduler* loop;
+    std::vector<std::string>* log;
+  };
+  Handle handle = loop_.CallSoon([caller = Caller(&loop_, &log_)] {});
+  handle.Cancel();
+  loop_.CallSoon([caller = Caller(&loop_, &log_)] {});
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("from a destructor", "from a destructor"));
+}
+
+TEST_F(CallbackTest, AClosedLoopRefuses) {
+  auto held = std::make_shared<int>(0);
+  Handle left = loop_.CallSoon([held] {});
+  loop_.CallLater(absl::Seconds(1), [held] {});
+  loop_.Close();
+
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_THROW(loop_.CallSoon([] {}), RuntimeError);
+  EXPECT_THROW(loop_.CallLater(absl::Seconds(1), [] {}), RuntimeError);
+  left.Cancel();
+}
+
+}  // namespace
+}  // namespace weft
