@@ -34,6 +34,7 @@
 #include "weft/core/errors.h"
 #include "weft/core/future.h"
 #include "weft/core/gather.h"
+#include "weft/core/log.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/outcome.h"
 #include "weft/core/shield.h"
@@ -214,16 +215,28 @@ Future<Shown> GatherUnlike(const std::vector<Variable>& variables) {
 
 // -- The player.
 
+// While it lives, weft says nothing: what a program leaves behind (errors that
+// nobody retrieves, pending tasks) is no part of its trace.
+class Silence {
+ public:
+  Silence() : before_(SetLogSink([](LogSeverity, std::string_view) {})) {}
+  ~Silence() { SetLogSink(before_); }
+  Silence(const Silence&) = delete;
+
+ private:
+  LogSink before_;
+};
+
 class Player {
  public:
   explicit Player(const Program& program) : program_(program) {}
 
   std::string Run() {
+    Silence silence;
     LoopOptions options;
     options.environment.clock = &clock_;
     std::unique_ptr<EventLoop> loop = EventLoop::Create(options).value();
     loop_ = loop.get();
-    // What is left behind and what callbacks throw is no part of the trace.
     loop->SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
     loop->CallSoon([this] { Start(); });
     try {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -59,6 +60,19 @@ std::vector<Lines> Smaller(const Lines& lines, size_t first) {
   return smaller;
 }
 
+// The text again, each line as far in as its block.
+std::string Indented(const Lines& lines) {
+  std::string text;
+  size_t depth = 0;
+  for (const std::string& line : lines) {
+    if (Closes(line) && depth > 0) --depth;
+    absl::StrAppend(&text, std::string(2 * depth, ' '), absl::StripLeadingAsciiWhitespace(line),
+                    "\n");
+    if (Opens(line)) ++depth;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string Shrink(std::string program,
@@ -81,7 +95,7 @@ std::string Shrink(std::string program,
       if (!shrunk) ++i;
     }
   }
-  return absl::StrJoin(lines, "\n") + "\n";
+  return Indented(lines);
 }
 
 }  // namespace weft::oracle

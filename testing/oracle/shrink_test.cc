@@ -38,7 +38,10 @@ TEST(ShrinkTest, LeavesOnlyWhatMatters) {
 TEST(ShrinkTest, KeepsAProgramOfWhichNothingCanGo) {
   const std::string program = "proc main {\n  yield\n}\n";
 
-  EXPECT_EQ(Shrink(program, [&](const std::string& text) { return text == program; }), program);
+  const std::string smallest = Shrink(
+      program, [](const std::string& text) { return text.find("yield") != std::string::npos; });
+
+  EXPECT_EQ(smallest, program);
 }
 
 }  // namespace
