@@ -42,9 +42,11 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
   }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
-    wait_.Begin(handle);
+    // In this order: what is cancelled may be a gather of this very task, and then
+    // the task is told while it still runs, as in CPython.
     future_->state()->waiters().PushBack(this);
     future_->Cancel();
+    wait_.Begin(handle);
   }
   Result await_resume() {
     Unlink();
