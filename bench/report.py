@@ -287,7 +287,7 @@ def main():
             remarks.append("BUILT WITHOUT -c opt: THESE FIGURES MEAN NOTHING. tools/bazel run -c opt //bench:report")
         missed = [row for row in rows if row.met is False]
         with_goal = [row for row in rows if row.met is not None]
-        remarks.append("%d of %d goals met" % (len(with_goal) - len(missed), len(with_goal)))
+        remarks.append("%d of %d goals met; they are for a quiet machine" % (len(with_goal) - len(missed), len(with_goal)))
         if rows:
             print((as_markdown(rows) if options.markdown else as_text(rows)) + "\n")
         for remark in remarks:

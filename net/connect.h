@@ -14,7 +14,7 @@
 #include "weft/net/resolver.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
-#include "weft/net/stream.h"
+#include "weft/net/connection.h"
 
 namespace weft {
 

@@ -20,7 +20,7 @@
 #include "weft/net/server_state.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
-#include "weft/net/stream.h"
+#include "weft/net/connection.h"
 
 namespace weft {
 

@@ -23,7 +23,7 @@
 #include "weft/loop/event_loop.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_file.h"
-#include "weft/net/stream.h"
+#include "weft/net/connection.h"
 #include "weft/net/stream_state.h"
 #include "weft/poller/operation.h"
 #include "weft/sync/waiter_list.h"

@@ -25,6 +25,21 @@ targets=(
         co_return sum;
       }
       | weft::Run(Sum()) == 1000000"
+  "@weft//net:stream | weft/net/stream.h |
+      #include \"weft/loop/run.h\"
+      weft::Coro<> Echo(weft::StreamReader reader, weft::StreamWriter writer) {
+        absl::StatusOr<std::string> line = co_await reader.ReadLine();
+        if (line.ok()) writer.Write(*line);
+      }
+      weft::Coro<std::string> Ask() {
+        absl::StatusOr<weft::Server> server = co_await weft::StartServer(Echo, \"127.0.0.1\", 0);
+        absl::StatusOr<weft::Connection> connection =
+            co_await weft::OpenConnection(\"127.0.0.1\", server->port());
+        connection->writer.Write(\"hello\\n\");
+        absl::StatusOr<std::string> reply = co_await connection->reader.ReadLine();
+        co_return *reply;
+      }
+      | weft::Run(Ask()) == \"hello\\n\""
 )
 
 root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -94,6 +109,7 @@ for target in "${targets[@]}"; do
 #include "$header"
 
 #include <cstdio>
+#include <string>
 
 #include "core/task.h"
 #include "net/stream.h"

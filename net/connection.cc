@@ -1,7 +1,7 @@
 // Copyright 2026 The weft Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "weft/net/stream.h"
+#include "weft/net/connection.h"
 
 #include <algorithm>
 #include <cstring>
