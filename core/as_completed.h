@@ -122,9 +122,9 @@ CompletedRange<F> AsCompleted(std::vector<F> futures,
   return CompletedRange<F>(&Scheduler::CurrentOrThrow(), std::move(futures), timeout);
 }
 template <Awaitable A>
-requires(!internal::FutureLike<A>) auto AsCompleted(
-    std::vector<A> awaitables, absl::Duration timeout = absl::InfiniteDuration(),
-    const SourceLocation& location = SourceLocation::current()) {
+  requires(!internal::FutureLike<A>)
+auto AsCompleted(std::vector<A> awaitables, absl::Duration timeout = absl::InfiniteDuration(),
+                 const SourceLocation& location = SourceLocation::current()) {
   Scheduler& scheduler = Scheduler::CurrentOrThrow();
   using F = decltype(internal::StartTask(scheduler, internal::ToCoro(std::declval<A>()), location));
   std::vector<F> tasks;

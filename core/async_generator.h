@@ -248,7 +248,9 @@ class [[nodiscard]] AsyncGenerator {
     AsyncGenerator get_return_object() { return AsyncGenerator(this); }
 
     YieldAwaiter yield_value(T&& yielded) { return Yield(std::addressof(yielded), false); }
-    YieldAwaiter yield_value(const T& yielded) requires std::is_copy_constructible_v<T> {
+    YieldAwaiter yield_value(const T& yielded)
+      requires std::is_copy_constructible_v<T>
+    {
       return Yield(const_cast<T*>(std::addressof(yielded)), true);
     }
 

@@ -58,7 +58,8 @@ struct Cleanup {
 
   ~Cleanup() {
     GiveToDepot(callback_slot_cache.count);
-    callback_slot_cache.limit = 1;  // One at a time from now on: it goes to the depot with the next.
+    callback_slot_cache.limit =
+        1;  // One at a time from now on: it goes to the depot with the next.
     ended = true;
   }
 
@@ -86,8 +87,7 @@ CallbackSlot* CallbackSlotCache::Refill() {
     }
   }
   if (cache.count == 0) {
-    auto* slab = static_cast<CallbackSlot*>(
-        ::operator new(kSlabSize, std::align_val_t(kSlabSize)));
+    auto* slab = static_cast<CallbackSlot*>(::operator new(kSlabSize, std::align_val_t(kSlabSize)));
     {
       Depot& depot = TheDepot();
       std::lock_guard<std::mutex> lock(depot.mutex);

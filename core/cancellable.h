@@ -27,7 +27,7 @@ enum class CancelAnswer : uint8_t {
 class Cancellable {
  public:
   struct Step {
-    Cancellable* below;   // Ask this first. Null: the answer follows.
+    Cancellable* below;  // Ask this first. Null: the answer follows.
     CancelAnswer answer;
   };
 

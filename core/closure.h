@@ -49,9 +49,9 @@ struct IsTaken<Taken<F>> : std::true_type {};
 // What may be handed to a function that takes a closure and returns something
 // to await: an lvalue, a `Take()`, or a temporary that has nothing to destroy.
 template <class F>
-concept SafeClosure = !kClosuresDieTwice || std::is_lvalue_reference_v<F> ||
-                      std::is_trivially_copyable_v<std::remove_cvref_t<F>> ||
-                      IsTaken<std::remove_cvref_t<F>>::value;
+concept SafeClosure =
+    !kClosuresDieTwice || std::is_lvalue_reference_v<F> ||
+    std::is_trivially_copyable_v<std::remove_cvref_t<F>> || IsTaken<std::remove_cvref_t<F>>::value;
 
 // The callable's own type behind `F`, as a forwarding reference deduces it.
 template <class F>
@@ -107,8 +107,8 @@ class InPlaceClosure<Taken<F>> : public InPlaceClosure<F&> {
 }  // namespace weft
 
 // To stand in every function that takes a SafeClosure.
-#define WEFT_CHECK_CLOSURE(F)                                                              \
-  static_assert(::weft::internal::SafeClosure<F>,                                          \
+#define WEFT_CHECK_CLOSURE(F)                                                             \
+  static_assert(::weft::internal::SafeClosure<F>,                                         \
                 "this compiler destroys the captures of such a temporary closure twice: " \
                 "name it in a variable first, and pass that, or Take() of it")
 

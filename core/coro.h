@@ -63,9 +63,7 @@ struct ReturningPromise : AwaitingPromise {
   void return_value(U&& value) {
     static_cast<Outcome<T>*>(outcome)->Emplace(std::forward<U>(value));
   }
-  void unhandled_exception() noexcept {
-    static_cast<Outcome<T>*>(outcome)->SetCurrentException();
-  }
+  void unhandled_exception() noexcept { static_cast<Outcome<T>*>(outcome)->SetCurrentException(); }
 };
 
 template <>

@@ -153,7 +153,9 @@ TEST_F(CoroTest, OneThatIsNeverAwaitedOnlyDestroysItsArguments) {
     log_.push_back("ran");
     co_return;
   };
-  { Coro<> coro = never(Guard(&log_, "argument")); }
+  {
+    Coro<> coro = never(Guard(&log_, "argument"));
+  }
 
   EXPECT_THAT(log_, ElementsAre("argument"));
 }

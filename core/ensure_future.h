@@ -19,9 +19,7 @@ Future<T> AsFuture(const Future<T>&);
 
 // A Future, a Task, or a reference to one.
 template <class A>
-concept FutureLike = requires(const std::remove_cvref_t<A>& a) {
-  internal::AsFuture(a);
-};
+concept FutureLike = requires(const std::remove_cvref_t<A>& a) { internal::AsFuture(a); };
 
 // The Future<T> behind a FutureLike.
 template <FutureLike A>
@@ -40,8 +38,8 @@ internal::FutureType<A> EnsureFuture(A&& future,
   return std::forward<A>(future);
 }
 template <Awaitable A>
-requires(!internal::FutureLike<A>) auto EnsureFuture(
-    A&& awaitable, const SourceLocation& location = SourceLocation::current()) {
+  requires(!internal::FutureLike<A>)
+auto EnsureFuture(A&& awaitable, const SourceLocation& location = SourceLocation::current()) {
   auto task = internal::StartTask(Scheduler::CurrentOrThrow(),
                                   internal::ToCoro(std::forward<A>(awaitable)), location);
   using Type = internal::FutureType<decltype(task)>;

@@ -351,8 +351,8 @@ class Future {
 template <class T>
 Future<T> MakeFuture(Scheduler& scheduler,
                      const SourceLocation& location = SourceLocation::current()) {
-  return Future<T>(internal::FutureStateRef(
-      new internal::FutureStateOf<T>(scheduler.core(), location)));
+  return Future<T>(
+      internal::FutureStateRef(new internal::FutureStateOf<T>(scheduler.core(), location)));
 }
 
 }  // namespace weft

@@ -285,7 +285,9 @@ TEST_F(GatherTest, IsGoneWithALoopThatClosesInTheMidstOfIt) {
 }
 
 TEST_F(GatherTest, AnErrorThatNobodyRetrievesIsReported) {
-  { auto gather = Gather(Fail(1), Fail(2)); }
+  {
+    auto gather = Gather(Fail(1), Fail(2));
+  }
   loop_.RunUntilIdle();
 
   EXPECT_THAT(loop_.TakeErrorMessages(), ElementsAre("Future exception was never retrieved"));

@@ -58,7 +58,7 @@ struct SchedulerCore {
   ReadyQueue ready;
   Scheduler* owner;  // Null once that is destroyed.
   uint64_t tasks_created = 0;
-  List<TaskLink> tasks;  // Those that are not done, in the order of creation.
+  List<TaskLink> tasks;            // Those that are not done, in the order of creation.
   List<GeneratorLink> generators;  // In the order of their first steps.
 
   // The context of what is running, or of the thread if nothing is; may be null.

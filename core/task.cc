@@ -10,9 +10,7 @@ TaskRef CurrentTask() {
   return scheduler == nullptr ? TaskRef() : TaskRef(scheduler->core()->current_task);
 }
 
-std::vector<TaskRef> AllTasks() {
-  return internal::TasksOf(*Scheduler::CurrentOrThrow().core());
-}
+std::vector<TaskRef> AllTasks() { return internal::TasksOf(*Scheduler::CurrentOrThrow().core()); }
 
 namespace internal {
 

@@ -97,7 +97,7 @@ class TaskGroup {
     return task;
   }
   template <class F, class... Args>
-  requires CoroutineFunction<F, Args...>
+    requires CoroutineFunction<F, Args...>
   auto CreateTask(F&& callable, Args&&... args) {
     WEFT_CHECK_CLOSURE(F);
     return Start(internal::CallToCoro(std::forward<F>(callable), std::forward<Args>(args)...),
@@ -191,8 +191,7 @@ Coro<T> RunTaskGroup(InPlaceClosure<F> body) {
 }
 
 template <class F>
-concept TaskGroupBody = std::invocable < ClosureType<F>
-&, TaskGroup& > ;
+concept TaskGroupBody = std::invocable<ClosureType<F>&, TaskGroup&>;
 
 }  // namespace internal
 

@@ -91,8 +91,7 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   // The task that `runnable` is, or null if it is something else.
   static TaskState* FromRunnable(Runnable* runnable) {
-    const bool is_task =
-        runnable->run_fn() == &RunStep || runnable->run_fn() == &RunFirstStep;
+    const bool is_task = runnable->run_fn() == &RunStep || runnable->run_fn() == &RunFirstStep;
     return is_task ? static_cast<TaskState*>(runnable) : nullptr;
   }
 

@@ -237,8 +237,7 @@ class [[nodiscard]] TimeoutBodyAwaitable {
 };
 
 template <class F>
-concept TimeoutBody = std::invocable < ClosureType<F>
-&, Timeout& > ;
+concept TimeoutBody = std::invocable<ClosureType<F>&, Timeout&>;
 
 template <TimeoutBody F>
 auto RunWithTimeout(F&& body, const TimeLimit& limit) {

@@ -67,8 +67,7 @@ absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create(LoopOptions options
 
 EventLoop::EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_poller,
                      Poller* poller)
-    : clock_(options.environment.clock != nullptr ? options.environment.clock
-                                                  : SteadyClock::Get()),
+    : clock_(options.environment.clock != nullptr ? options.environment.clock : SteadyClock::Get()),
       is_steady_(clock_->IsSteady()),
       virtual_clock_(clock_->AsVirtual()),
       owned_poller_(std::move(owned_poller)),
@@ -101,8 +100,8 @@ EventLoop::~EventLoop() {
 // that is to stop, nor one in which a timer is known to be due: timers enter the
 // queue behind the I/O of a poll, and a skipped one would be late by a round.
 bool EventLoop::RunRound(bool must_poll, TimePoint limit) {
-  if (must_poll || stopping_ || !may_skip_polls_ || ready().empty() ||
-      next_wake_ <= latest_now_ || pacer_.MustPoll()) {
+  if (must_poll || stopping_ || !may_skip_polls_ || ready().empty() || next_wake_ <= latest_now_ ||
+      pacer_.MustPoll()) {
     Poll(limit);
   } else {
     shared_->inbox().DrainTo(&ready());
@@ -115,8 +114,7 @@ void EventLoop::Poll(TimePoint limit) {
   ReadyQueue done;
   poller_->Collect(&done);
   watcher_.BeforePoll(&done);
-  const bool may_wait =
-      ready().empty() && done.empty() && !stopping_ && !signals_.has_pending();
+  const bool may_wait = ready().empty() && done.empty() && !stopping_ && !signals_.has_pending();
 
   absl::Status status;
   if (virtual_clock_ != nullptr) {
@@ -208,8 +206,8 @@ void EventLoop::RunForever() {
 bool EventLoop::RunOnce(absl::Duration max_wait) {
   CheckMayRun();
   RunScope scope(this);
-  const TimePoint limit = max_wait <= absl::ZeroDuration() ? TimePoint::InfinitePast()
-                                                           : Now() + max_wait;
+  const TimePoint limit =
+      max_wait <= absl::ZeroDuration() ? TimePoint::InfinitePast() : Now() + max_wait;
   const bool ran = RunRound(/*must_poll=*/true, limit);
   if (embedded_) {
     // The foreign loop sleeps for us now: posts must wake it.

@@ -98,8 +98,7 @@ class EventLoop final : public Scheduler {
   template <Awaitable A>
   auto CreateTask(A&& awaitable, std::string name = "",
                   const SourceLocation& location = SourceLocation::current()) {
-    auto task =
-        internal::StartTask(*this, internal::ToCoro(std::forward<A>(awaitable)), location);
+    auto task = internal::StartTask(*this, internal::ToCoro(std::forward<A>(awaitable)), location);
     if (!name.empty()) task.SetName(std::move(name));
     return task;
   }
@@ -318,7 +317,7 @@ class EventLoop final : public Scheduler {
   SocketApi* const socket_api_;
   std::shared_ptr<internal::LoopShared> shared_;
 
-  mutable TimePoint latest_now_;  // The last reading of the clock by anybody.
+  mutable TimePoint latest_now_;                       // The last reading of the clock by anybody.
   TimePoint next_wake_ = TimePoint::InfiniteFuture();  // No later than the first deadline.
   bool running_ = false;
   bool stopping_ = false;

@@ -119,9 +119,9 @@ TEST_F(EventLoopTest, ARunInsideOfARunIsRefused) {  // LOOP 4, A-53
 
   RunUntilIdle();
 
-  EXPECT_THAT(log_, ElementsAre("This event loop is already running",
-                                "This event loop is already running",
-                                "Cannot run the event loop while another loop is running"));
+  EXPECT_THAT(
+      log_, ElementsAre("This event loop is already running", "This event loop is already running",
+                        "Cannot run the event loop while another loop is running"));
 }
 
 TEST_F(EventLoopTest, CloseInsideOfARunIsRefused) {  // LOOP 5, A-55
@@ -396,8 +396,8 @@ TEST_F(EventLoopTest, ATimerThatRearmsItselfRunsEachPeriod) {  // TIM 29
 
   loop_->RunForever();
 
-  EXPECT_THAT(times, ElementsAre(absl::Milliseconds(5), absl::Milliseconds(10),
-                                 absl::Milliseconds(15)));
+  EXPECT_THAT(times,
+              ElementsAre(absl::Milliseconds(5), absl::Milliseconds(10), absl::Milliseconds(15)));
 }
 
 TEST_F(EventLoopTest, ACallbackThatBlocksDelaysTimersButNotTheirOrder) {
@@ -463,8 +463,8 @@ TEST_F(EventLoopTest, AnExceptionInACallbackIsReportedAndTheRoundGoesOn) {  // E
 
   EXPECT_THAT(log_, ElementsAre("goes on"));
   ASSERT_EQ(contexts.size(), 1u);
-  EXPECT_THAT(contexts[0].message, AllOf(HasSubstr("Exception in callback"),
-                                         HasSubstr("event_loop_test.cc")));
+  EXPECT_THAT(contexts[0].message,
+              AllOf(HasSubstr("Exception in callback"), HasSubstr("event_loop_test.cc")));
   EXPECT_TRUE(contexts[0].handle.has_value());
   EXPECT_EQ(DescribeException(contexts[0].exception), "weft::TimeoutError: boom");
 }
@@ -573,15 +573,12 @@ struct CallsItsLoop {
   std::vector<std::string>* log;
 };
 
-Coro<void> KeepForEver(std::unique_ptr<CallsItsLoop>) {
-  co_await Sleep(absl::InfiniteDuration());
-}
+Coro<void> KeepForEver(std::unique_ptr<CallsItsLoop>) { co_await Sleep(absl::InfiniteDuration()); }
 
 TEST_F(EventLoopTest, DestructorsMayCallTheLoopWhileItCloses) {  // CXX 96
   Future<int> future = loop_->CreateFuture<int>();
   future.AddDoneCallback([](const Future<int>&) { FAIL(); });
-  (void)loop_->CreateTask(
-      KeepForEver(std::make_unique<CallsItsLoop>(loop_.get(), future, &log_)));
+  (void)loop_->CreateTask(KeepForEver(std::make_unique<CallsItsLoop>(loop_.get(), future, &log_)));
   RunOneRound();
 
   loop_->Close();
@@ -607,7 +604,9 @@ TEST_F(EventLoopTest, AFutureMayOutliveItsLoop) {
 
 TEST(EventLoopUnclosedTest, TheDestructorClosesWithAWarning) {
   ::testing::internal::CaptureStderr();
-  { std::unique_ptr<EventLoop> loop = *EventLoop::Create(); }
+  {
+    std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  }
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("unclosed event loop"));
 }
 

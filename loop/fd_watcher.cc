@@ -30,9 +30,10 @@ absl::Status FdWatcher::Add(Direction direction, NativeHandle handle,
       break;
     case StartResult::kDone:
       if (watch->operation.result < 0) {
-        return absl::ErrnoToStatus(static_cast<int>(-watch->operation.result),
-                                   absl::StrCat(direction == Direction::kRead ? "AddReader" : "AddWriter",
-                                                " on descriptor ", handle));
+        return absl::ErrnoToStatus(
+            static_cast<int>(-watch->operation.result),
+            absl::StrCat(direction == Direction::kRead ? "AddReader" : "AddWriter",
+                         " on descriptor ", handle));
       }
       ToStart(direction).PushBack(watch.get());  // Ready: the next poll reports it.
       break;

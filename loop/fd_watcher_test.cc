@@ -101,10 +101,13 @@ TEST_F(WatcherTest, TheReaderOfADescriptorRunsBeforeItsWriter) {  // POLL 319
 
 TEST_F(WatcherTest, WhatACallbackRemovesDoesNotRunAnyMore) {  // POLL 320
   Send("x");
-  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
-                     log_.push_back("r");
-                     loop_->RemoveWriter(pair_[0]);
-                   }).ok());
+  ASSERT_TRUE(loop_
+                  ->AddReader(pair_[0],
+                              [this] {
+                                log_.push_back("r");
+                                loop_->RemoveWriter(pair_[0]);
+                              })
+                  .ok());
   ASSERT_TRUE(loop_->AddWriter(pair_[0], Log("w")).ok());
 
   RunRounds(1);
@@ -114,13 +117,19 @@ TEST_F(WatcherTest, WhatACallbackRemovesDoesNotRunAnyMore) {  // POLL 320
 
 TEST_F(WatcherTest, ACallbackMayReplaceAndRemoveItself) {
   Send("x");
-  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
-                     log_.push_back("first");
-                     ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
-                                        log_.push_back("second");
-                                        loop_->RemoveReader(pair_[0]);
-                                      }).ok());
-                   }).ok());
+  ASSERT_TRUE(loop_
+                  ->AddReader(pair_[0],
+                              [this] {
+                                log_.push_back("first");
+                                ASSERT_TRUE(loop_
+                                                ->AddReader(pair_[0],
+                                                            [this] {
+                                                              log_.push_back("second");
+                                                              loop_->RemoveReader(pair_[0]);
+                                                            })
+                                                .ok());
+                              })
+                  .ok());
 
   RunRounds(4);
 
@@ -166,11 +175,15 @@ TEST_F(WatcherTest, WhatCannotBeWatchedIsRefused) {  // POLL 323
 }
 
 TEST_F(WatcherTest, AHangUpIsReported) {  // POLL 324, 325
-  ASSERT_TRUE(loop_->AddReader(pipe_[0], [this] {
-                     char byte;
-                     log_.push_back("read " + std::to_string(::read(pipe_[0], &byte, 1)));
-                     loop_->RemoveReader(pipe_[0]);
-                   }).ok());
+  ASSERT_TRUE(loop_
+                  ->AddReader(pipe_[0],
+                              [this] {
+                                char byte;
+                                log_.push_back("read " +
+                                               std::to_string(::read(pipe_[0], &byte, 1)));
+                                loop_->RemoveReader(pipe_[0]);
+                              })
+                  .ok());
   ::close(std::exchange(pipe_[1], -1));
 
   RunRounds(3);
@@ -185,12 +198,15 @@ TEST_F(WatcherTest, HundredsAtOnce) {  // POLL 326
   for (auto& pair : pairs) {
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.data()), 0);
     ASSERT_EQ(::write(pair[1], "x", 1), 1);
-    ASSERT_TRUE(loop_->AddReader(pair[0], [&, fd = pair[0]] {
-                       char byte;
-                       EXPECT_EQ(::read(fd, &byte, 1), 1);
-                       loop_->RemoveReader(fd);
-                       ran.insert(fd);
-                     }).ok());
+    ASSERT_TRUE(loop_
+                    ->AddReader(pair[0],
+                                [&, fd = pair[0]] {
+                                  char byte;
+                                  EXPECT_EQ(::read(fd, &byte, 1), 1);
+                                  loop_->RemoveReader(fd);
+                                  ran.insert(fd);
+                                })
+                    .ok());
   }
 
   RunRounds(4);
@@ -231,9 +247,10 @@ TEST_F(WatcherTest, ACallbackThatThrowsIsReportedAndStaysOn) {  // POLL 329
 TEST_F(WatcherTest, CloseDropsWatchesAndLeavesTheDescriptorsOpen) {  // POLL 330
   auto captured = std::make_shared<int>();
   std::weak_ptr<int> watch = captured;
-  ASSERT_TRUE(loop_->AddReader(pair_[0], [this, captured = std::move(captured)] {
-                     log_.push_back("never");
-                   }).ok());
+  ASSERT_TRUE(
+      loop_
+          ->AddReader(pair_[0], [this, captured = std::move(captured)] { log_.push_back("never"); })
+          .ok());
   Send("x");
   loop_->Close();
 
@@ -244,10 +261,13 @@ TEST_F(WatcherTest, CloseDropsWatchesAndLeavesTheDescriptorsOpen) {  // POLL 330
 
 TEST_F(WatcherTest, QueuedThenDescriptorThenTimer) {  // LOOP 11, A-04
   Send("x");
-  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] {
-                     log_.push_back("io");
-                     loop_->RemoveReader(pair_[0]);
-                   }).ok());
+  ASSERT_TRUE(loop_
+                  ->AddReader(pair_[0],
+                              [this] {
+                                log_.push_back("io");
+                                loop_->RemoveReader(pair_[0]);
+                              })
+                  .ok());
   loop_->CallLater(absl::ZeroDuration(), Log("timer"));
   loop_->CallSoon(Log("soon"));
 
@@ -303,14 +323,20 @@ TEST_F(WatcherTest, ReadersAndSignalHandlersHaveContextsOfTheirOwn) {
   std::vector<int> seen;
   loop_->CallSoon([&] {
     variable.Set(1);
-    ASSERT_TRUE(loop_->AddReader(pair_[0], [&] {
-                       seen.push_back(variable.Get());
-                       variable.Set(2);
-                     }).ok());
-    ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, [&] {
-                       seen.push_back(variable.Get());
-                       variable.Set(3);
-                     }).ok());
+    ASSERT_TRUE(loop_
+                    ->AddReader(pair_[0],
+                                [&] {
+                                  seen.push_back(variable.Get());
+                                  variable.Set(2);
+                                })
+                    .ok());
+    ASSERT_TRUE(loop_
+                    ->AddSignalHandler(SIGUSR1,
+                                       [&] {
+                                         seen.push_back(variable.Get());
+                                         variable.Set(3);
+                                       })
+                    .ok());
   });
   RunRounds(1);
   Send("x");
@@ -370,9 +396,8 @@ TEST_F(WatcherTest, SignalsThatCannotBeHandledAreRefused) {  // SIG 276, 277
   }
   EXPECT_THROW((void)loop_->AddSignalHandler(0, [] {}), ValueError);
   EXPECT_THROW((void)loop_->AddSignalHandler(999, [] {}), ValueError);
-  std::thread other([this] {
-    EXPECT_THROW((void)loop_->AddSignalHandler(SIGUSR1, [] {}), RuntimeError);
-  });
+  std::thread other(
+      [this] { EXPECT_THROW((void)loop_->AddSignalHandler(SIGUSR1, [] {}), RuntimeError); });
   other.join();
 }
 

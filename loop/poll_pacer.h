@@ -35,7 +35,7 @@ class PollPacer {
 
  private:
   static constexpr int kMaxCallbacks = 64;
-  static constexpr int64_t kInterval = 50'000;             // ns
+  static constexpr int64_t kInterval = 50'000;            // ns
   static constexpr int64_t kCalibrateEvery = 10'000'000;  // ns
 
   void Calibrate(TimePoint now, uint64_t cycles, int64_t elapsed) {

@@ -48,9 +48,8 @@ Runner::~Runner() {
   try {
     Close();
   } catch (...) {
-    internal::Log(LogSeverity::kError,
-                  absl::StrCat("closing a Runner failed: ",
-                               DescribeException(std::current_exception())));
+    internal::Log(LogSeverity::kError, absl::StrCat("closing a Runner failed: ",
+                                                    DescribeException(std::current_exception())));
   }
 }
 

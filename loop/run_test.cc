@@ -59,9 +59,8 @@ TEST_F(RunTest, GivesTheValueOrThrowsTheError) {  // RUN 39, A-50
 }
 
 Coro<int> RunInside(std::vector<std::string>* log, std::shared_ptr<int> argument) {
-  log->push_back(ThrownBy([&] {
-    weft::Run([](std::shared_ptr<int>) -> Coro<void> { co_return; }(argument));
-  }));
+  log->push_back(ThrownBy(
+      [&] { weft::Run([](std::shared_ptr<int>) -> Coro<void> { co_return; }(argument)); }));
   co_return static_cast<int>(argument.use_count());
 }
 
@@ -71,7 +70,8 @@ TEST_F(RunTest, ANestedRunIsRefusedAndItsCoroutineDestroyed) {  // RUN 40, A-52
   const int references = weft::Run(RunInside(&log_, argument), options_);
 
   EXPECT_EQ(references, 2);  // Ours and the coroutine's.
-  EXPECT_THAT(log_, ElementsAre("weft::RuntimeError: Run() cannot be called from a running event loop"));
+  EXPECT_THAT(log_,
+              ElementsAre("weft::RuntimeError: Run() cannot be called from a running event loop"));
 }
 
 Coro<void> CleansUp(std::vector<std::string>* log, std::string name) {

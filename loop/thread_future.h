@@ -231,8 +231,7 @@ template <class T>
 Future<T> WrapFuture(ThreadFuture<T> thread_future) {
   EventLoop& loop = GetRunningLoop();
   Future<T> future = loop.CreateFuture<T>();
-  auto* on_loop =
-      loop.owned().Add(std::make_unique<internal::JobOnLoop<T>>(&loop, future));
+  auto* on_loop = loop.owned().Add(std::make_unique<internal::JobOnLoop<T>>(&loop, future));
   future.AddDoneCallback([thread_future](const Future<T>& done) mutable {
     if (done.Cancelled()) thread_future.Cancel();
   });

@@ -73,7 +73,10 @@ TEST(ThreadsTest, OnTheLoopsOwnThreadItIsCallSoon) {  // THR 33, hops: CallSoonT
   loop->CallSoon([&] {
     loop->CallSoon([&] { log.push_back("1"); });
     loop->CallSoonThreadsafe([&] { log.push_back("2"); });
-    loop->CallSoon([&] { log.push_back("3"); loop->Stop(); });
+    loop->CallSoon([&] {
+      log.push_back("3");
+      loop->Stop();
+    });
     log.push_back("0");
   });
 
@@ -134,9 +137,8 @@ TEST(ThreadsTest, APostMayBeCancelledBeforeItRuns) {  // THR 36
   auto captured = std::make_shared<int>();
   std::weak_ptr<int> watch = captured;
   Handle handle;
-  std::thread poster([&] {
-    handle = loop->CallSoonThreadsafe([captured = std::move(captured)] { FAIL(); });
-  });
+  std::thread poster(
+      [&] { handle = loop->CallSoonThreadsafe([captured = std::move(captured)] { FAIL(); }); });
   poster.join();
 
   handle.Cancel();

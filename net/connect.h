@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "weft/core/coro.h"
+#include "weft/net/connection.h"
 #include "weft/net/resolver.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
-#include "weft/net/connection.h"
 
 namespace weft {
 

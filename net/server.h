@@ -16,11 +16,11 @@
 #include "weft/core/closure.h"
 #include "weft/core/coro.h"
 #include "weft/core/intrusive_ptr.h"
+#include "weft/net/connection.h"
 #include "weft/net/resolver.h"
 #include "weft/net/server_state.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
-#include "weft/net/connection.h"
 
 namespace weft {
 

@@ -34,7 +34,8 @@ std::string ChannelText(size_t capacity, size_t size, size_t senders, size_t rec
 template <class T>
 class [[nodiscard]] ChannelSendAwaiter : public Waiter {
  public:
-  ChannelSendAwaiter(Channel<T>* channel, T&& value) : channel_(channel), value_(std::move(value)) {}
+  ChannelSendAwaiter(Channel<T>* channel, T&& value)
+      : channel_(channel), value_(std::move(value)) {}
   ChannelSendAwaiter(ChannelSendAwaiter&& other)  // Before the await.
       : channel_(other.channel_), value_(std::move(other.value_)) {}
 

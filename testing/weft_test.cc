@@ -25,9 +25,8 @@ void RunTest(TestTime time, const std::function<Coro<void>()>& body) {
   if (time == TestTime::kVirtual) options.environment.clock = &clock;
   try {
     Runner runner(options);
-    runner.GetLoop().SetExceptionHandler([](EventLoop&, const ExceptionContext& context) {
-      ADD_FAILURE() << ToString(context);
-    });
+    runner.GetLoop().SetExceptionHandler(
+        [](EventLoop&, const ExceptionContext& context) { ADD_FAILURE() << ToString(context); });
     runner.Run(body());
     runner.Close();
   } catch (...) {

@@ -32,16 +32,16 @@
 //
 // GoogleTest's own EXPECT_... work in a body as long as no operand awaits. Its
 // ASSERT_... do not, for they return: here they are WEFT_ASSERT_....
-#define WEFT_TEST(Suite, Name)                                                        \
+#define WEFT_TEST(Suite, Name)                                                           \
   WEFT_INTERNAL_TEST(Suite, Name, ::testing::Test, ::testing::internal::GetTestTypeId(), \
                      ::weft::internal::TestTime::kVirtual)
-#define WEFT_TEST_IN_REAL_TIME(Suite, Name)                                           \
+#define WEFT_TEST_IN_REAL_TIME(Suite, Name)                                              \
   WEFT_INTERNAL_TEST(Suite, Name, ::testing::Test, ::testing::internal::GetTestTypeId(), \
                      ::weft::internal::TestTime::kReal)
-#define WEFT_TEST_F(Fixture, Name)                                                          \
+#define WEFT_TEST_F(Fixture, Name)                                                      \
   WEFT_INTERNAL_TEST(Fixture, Name, Fixture, ::testing::internal::GetTypeId<Fixture>(), \
                      ::weft::internal::TestTime::kVirtual)
-#define WEFT_TEST_F_IN_REAL_TIME(Fixture, Name)                                             \
+#define WEFT_TEST_F_IN_REAL_TIME(Fixture, Name)                                         \
   WEFT_INTERNAL_TEST(Fixture, Name, Fixture, ::testing::internal::GetTypeId<Fixture>(), \
                      ::weft::internal::TestTime::kReal)
 
@@ -56,10 +56,10 @@
 #define WEFT_EXPECT_FALSE(a) WEFT_INTERNAL_CHECK_1(EXPECT_FALSE, a)
 #define WEFT_EXPECT_OK(a) WEFT_INTERNAL_CHECK_OK(EXPECT_TRUE, a)
 // Needs gmock's matchers.
-#define WEFT_EXPECT_THAT(a, matcher)                     \
-  do {                                                   \
-    auto&& weft_value = (a);                             \
-    EXPECT_THAT(weft_value, matcher) << "  of " #a;      \
+#define WEFT_EXPECT_THAT(a, matcher)                \
+  do {                                              \
+    auto&& weft_value = (a);                        \
+    EXPECT_THAT(weft_value, matcher) << "  of " #a; \
   } while (false)
 
 // The same, and the body ends if it fails.
@@ -75,17 +75,17 @@
 #define WEFT_ASSERT_THAT(a, matcher) WEFT_INTERNAL_OR_RETURN(WEFT_EXPECT_THAT(a, matcher))
 
 // The statement, which may await, throws an exception of that type.
-#define WEFT_EXPECT_THROW(statement, Type)                                                   \
-  do {                                                                                       \
-    std::exception_ptr weft_thrown;                                                          \
-    try {                                                                                    \
-      statement;                                                                             \
-    } catch (...) {                                                                          \
-      weft_thrown = std::current_exception();                                                \
-    }                                                                                        \
-    EXPECT_TRUE(::weft::internal::IsThrown<Type>(weft_thrown))                               \
-        << "  " #statement " should throw " #Type ", and threw "                             \
-        << ::weft::internal::DescribeThrown(weft_thrown);                                    \
+#define WEFT_EXPECT_THROW(statement, Type)                       \
+  do {                                                           \
+    std::exception_ptr weft_thrown;                              \
+    try {                                                        \
+      statement;                                                 \
+    } catch (...) {                                              \
+      weft_thrown = std::current_exception();                    \
+    }                                                            \
+    EXPECT_TRUE(::weft::internal::IsThrown<Type>(weft_thrown))   \
+        << "  " #statement " should throw " #Type ", and threw " \
+        << ::weft::internal::DescribeThrown(weft_thrown);        \
   } while (false)
 
 namespace weft {
@@ -122,39 +122,39 @@ int CountFailures();
 
 // -- Implementation details.
 
-#define WEFT_INTERNAL_TEST(Suite, Name, Parent, parent_id, time)                      \
-  class Suite##_##Name##_WeftTest : public Parent {                                   \
-   public:                                                                            \
-    ::weft::Coro<void> WeftTestBody();                                                \
-  };                                                                                  \
-  GTEST_TEST_(Suite, Name, Suite##_##Name##_WeftTest, parent_id) {                    \
-    ::weft::internal::RunTest(time, [this] { return this->WeftTestBody(); });         \
-  }                                                                                   \
+#define WEFT_INTERNAL_TEST(Suite, Name, Parent, parent_id, time)              \
+  class Suite##_##Name##_WeftTest : public Parent {                           \
+   public:                                                                    \
+    ::weft::Coro<void> WeftTestBody();                                        \
+  };                                                                          \
+  GTEST_TEST_(Suite, Name, Suite##_##Name##_WeftTest, parent_id) {            \
+    ::weft::internal::RunTest(time, [this] { return this->WeftTestBody(); }); \
+  }                                                                           \
   ::weft::Coro<void> Suite##_##Name##_WeftTest::WeftTestBody()
 
-#define WEFT_INTERNAL_CHECK_1(CHECK, a)          \
-  do {                                           \
-    auto&& weft_value = (a);                     \
-    CHECK(weft_value) << "  of " #a;             \
+#define WEFT_INTERNAL_CHECK_1(CHECK, a) \
+  do {                                  \
+    auto&& weft_value = (a);            \
+    CHECK(weft_value) << "  of " #a;    \
   } while (false)
 
-#define WEFT_INTERNAL_CHECK_2(CHECK, a, b)                  \
-  do {                                                      \
-    auto&& weft_left = (a);                                 \
-    auto&& weft_right = (b);                                \
-    CHECK(weft_left, weft_right) << "  of " #a " and " #b;  \
+#define WEFT_INTERNAL_CHECK_2(CHECK, a, b)                 \
+  do {                                                     \
+    auto&& weft_left = (a);                                \
+    auto&& weft_right = (b);                               \
+    CHECK(weft_left, weft_right) << "  of " #a " and " #b; \
   } while (false)
 
-#define WEFT_INTERNAL_CHECK_OK(CHECK, a)                                            \
-  do {                                                                              \
-    auto&& weft_value = (a);                                                        \
+#define WEFT_INTERNAL_CHECK_OK(CHECK, a)                                                \
+  do {                                                                                  \
+    auto&& weft_value = (a);                                                            \
     CHECK(weft_value.ok()) << "  " #a ": " << ::weft::internal::StatusText(weft_value); \
   } while (false)
 
-#define WEFT_INTERNAL_OR_RETURN(check)                              \
-  do {                                                              \
-    const int weft_failures = ::weft::internal::CountFailures();    \
-    check;                                                          \
+#define WEFT_INTERNAL_OR_RETURN(check)                                 \
+  do {                                                                 \
+    const int weft_failures = ::weft::internal::CountFailures();       \
+    check;                                                             \
     if (::weft::internal::CountFailures() != weft_failures) co_return; \
   } while (false)
 
