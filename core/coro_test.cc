@@ -28,9 +28,8 @@ namespace {
 using ::testing::ElementsAre;
 
 // Where the stack is, roughly.
-uintptr_t StackHere() {
-  volatile char here = 0;
-  return reinterpret_cast<uintptr_t>(&here);
+[[gnu::noinline]] uintptr_t StackHere() {
+  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
 }
 
 class CoroTest : public ::testing::Test {
