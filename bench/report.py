@@ -9,9 +9,9 @@
   tools/bazel run -c opt //bench:report -- --quick        a look, in half a minute
   tools/bazel run -c opt //bench:report -- --only=timer   some of the programs
 
-A figure is the median of several repetitions, which are spread over the run of
-its program. Foreign load makes them worse, by a factor of two and more, and never
-better: compare figures of one run, not of two.
+A figure is the median of several passes over all of them. Foreign load makes figures
+worse, by a factor of two and more, and never better: compare those of one run, not of
+two.
 """
 
 import argparse
@@ -67,17 +67,22 @@ KNOWN_KEYS = {
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
+def words(text):
+    """PostFromThreads -> "post from threads"."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    return re.sub(r"[A-Z](?![A-Z])", lambda m: m.group().lower(), apart)
+
+
 def describe(name):
     """BM_PostFromThreads/producers:4/real_time -> "post from threads, producers 4"."""
-    parts = name.split("/")
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", re.sub(r"^BM_", "", parts[0]))
-    text = words[:1].lower() + re.sub(r"[A-Z](?![A-Z])", lambda m: m.group().lower(), words[1:])
-    for part in parts[1:]:
-        if part in ("real_time", "manual_time", "process_time") or part.startswith(("repeats:", "min_time:")):
+    first, *rest = name.replace("<", "/").replace(">", "").split("/")
+    texts = [words(re.sub(r"^BM_", "", first))]
+    for part in rest:
+        if re.match(r"(real|manual|process)_time$|repeats:|min_time:", part):
             continue
         key, _, value = part.rpartition(":")
-        text += ", " + (key + " " if key else "") + (format(int(value), ",") if value.isdigit() else value)
-    return text
+        texts.append((key + " " if key else "") + (format(int(value), ",") if value.isdigit() else words(value)))
+    return ", ".join(texts)
 
 
 def median(values):
@@ -86,43 +91,33 @@ def median(values):
     return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
 
 
-Row = collections.namedtuple("Row", "program name operation ns spread allocs goal met note")
+Row = collections.namedtuple("Row", "program name operation ns best allocs goal met note")
 
 
-def rows_of(program, runs):
-    """One row for each benchmark of a program, in its order, of the JSON objects of its repetitions."""
-    by_name = collections.OrderedDict()
-    runs = sorted(runs, key=lambda run: (run.get("family_index", 0), run.get("per_family_instance_index", 0)))
+def row_of(program, name, runs):
+    """The row of a benchmark, of the JSON objects of its runs."""
+    folder = program.split("/")[0]
+    goal = next((g for g in GOALS if re.search(g.pattern, folder + "/" + name)), None)
+    failed = next((r["error_message"] for r in runs if r.get("error_occurred")), None)
+    if failed is not None:
+        return Row(program, name, describe(name), None, None, None, "", None, failed)
+    times = []
     for run in runs:
-        if run.get("run_type", "iteration") == "iteration":
-            by_name.setdefault(run.get("run_name", run["name"]), []).append(run)
-    rows = []
-    for name, repetitions in by_name.items():
-        folder = program.split("/")[0]
-        goal = next((g for g in GOALS if re.search(g.pattern, folder + "/" + name)), None)
-        failed = next((r["error_message"] for r in repetitions if r.get("error_occurred")), None)
-        if failed is not None:
-            rows.append(Row(program, name, describe(name), None, None, None, "", None, failed))
-            continue
-        times = []
-        for run in repetitions:
-            if run.get("items_per_second"):
-                times.append(1e9 / run["items_per_second"])
-            else:
-                wall = re.search(r"/(real|manual)_time\b", name)
-                times.append(run["real_time" if wall else "cpu_time"] * NANOSECONDS[run["time_unit"]])
-        ns = median(times)
-        spread = (max(times) - min(times)) / ns if ns else 0
-        notes = [goal.note] if goal and goal.note else []
-        for key in repetitions[0]:
-            if key not in KNOWN_KEYS and key != ALLOCATIONS:
-                notes.append("%s %s" % (key, number(median([r[key] for r in repetitions]))))
-        allocs = median([r[ALLOCATIONS] for r in repetitions]) if ALLOCATIONS in repetitions[0] else None
-        text, met = "", None
-        if goal and goal.must is not None:
-            text, met = "<= %s, aim %s" % (number(goal.must), number(goal.aim)), ns <= goal.must
-        rows.append(Row(program, name, describe(name), ns, spread, allocs, text, met, "; ".join(notes)))
-    return rows
+        if run.get("items_per_second"):
+            times.append(1e9 / run["items_per_second"])
+        else:
+            wall = re.search(r"/(real|manual)_time\b", name)
+            times.append(run["real_time" if wall else "cpu_time"] * NANOSECONDS[run["time_unit"]])
+    ns = median(times)
+    notes = [goal.note] if goal and goal.note else []
+    for key in runs[0]:
+        if key not in KNOWN_KEYS and key != ALLOCATIONS:
+            notes.append("%s %s" % (key, number(median([r[key] for r in runs]))))
+    allocs = median([r[ALLOCATIONS] for r in runs]) if ALLOCATIONS in runs[0] else None
+    text, met = "", None
+    if goal and goal.must is not None:
+        text, met = "<= %s, aim %s" % (number(goal.must), number(goal.aim)), ns <= goal.must
+    return Row(program, name, describe(name), ns, min(times), allocs, text, met, "; ".join(notes))
 
 
 def number(value):
@@ -145,11 +140,10 @@ def cells(row):
     goal = row.goal
     if row.met is not None:
         goal += "  ok" if row.met else "  MISSED"
-    spread = "" if row.spread is None else "%.0f %%" % (100 * row.spread)
-    return [row.operation, number(row.ns), spread, allocations(row.allocs), goal, row.note]
+    return [row.operation, number(row.ns), number(row.best), allocations(row.allocs), goal, row.note]
 
 
-HEADINGS = ["operation", "ns/op", "spread", "allocs/op", "goal", "note"]
+HEADINGS = ["operation", "ns/op", "best", "allocs/op", "goal", "note"]
 TO_THE_RIGHT = (1, 2, 3)
 
 
@@ -193,7 +187,7 @@ def as_markdown(rows):
 def as_json(rows, context):
     def one(row):
         return {
-            "program": row.program, "benchmark": row.name, "ns": row.ns, "spread": row.spread,
+            "program": row.program, "benchmark": row.name, "ns": row.ns, "best": row.best,
             "allocations": row.allocs, "goal": row.goal, "met": row.met, "note": row.note,
         }  # fmt: skip
 
@@ -204,28 +198,42 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def run_program(program, options):
-    """The JSON that Google Benchmark writes."""
+def run_program(program, *arguments):
+    done = subprocess.run(
+        [os.path.abspath(program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode != 0:
+        raise RuntimeError("exit code %d\n%s" % (done.returncode, done.stderr.strip()))
+    return done.stdout
+
+
+def list_benchmarks(program, options):
+    """Their names. Those that the filter leaves out are not among them."""
+    chosen = options.filter
+    if not chosen and not options.all and program in DETAILS:
+        chosen = "-" + DETAILS[program]
+    listed = run_program(program, "--benchmark_list_tests=true", *(["--benchmark_filter=" + chosen] if chosen else []))
+    # One that matches nothing is an error of Google Benchmark's, in words.
+    return [line for line in listed.splitlines() if line.startswith("BM_")]
+
+
+def run_benchmark(program, name, options):
+    """What Google Benchmark writes as JSON, of one run of one benchmark.
+
+    In a process of its own: what others leave behind, such as free lists in an order
+    that no cache likes, is not this one's.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.json")
-        command = [
-            os.path.abspath(program),
+        run_program(
+            program,
+            "--benchmark_filter=^%s$" % re.escape(name),
             "--benchmark_out=" + out,
             "--benchmark_out_format=json",
             "--benchmark_min_time=%g" % options.min_time,
-            "--benchmark_repetitions=%d" % options.repetitions,
-            "--benchmark_enable_random_interleaving=true",
-        ]
-        if options.filter:
-            command.append("--benchmark_filter=" + options.filter)
-        elif program in DETAILS and not options.all:
-            command.append("--benchmark_filter=-" + DETAILS[program])
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            raise RuntimeError("exit code %d\n%s" % (done.returncode, done.stderr.strip()))
+        )
         with open(out) as file:
-            text = file.read()
-        return json.loads(text) if text.strip() else {"benchmarks": []}
+            return json.load(file)
 
 
 def machine(context):
@@ -240,18 +248,18 @@ def machine(context):
 def main():
     parser = argparse.ArgumentParser(prog="report", description=__doc__.split("\n\n")[0])
     parser.add_argument("programs", nargs="*", help=argparse.SUPPRESS)
-    parser.add_argument("--quick", action="store_true", help="one short repetition: a look, not a measurement")
+    parser.add_argument("--quick", action="store_true", help="one short pass: a look, not a measurement")
     parser.add_argument("--all", action="store_true", help="also the details that take long")
     parser.add_argument("--only", metavar="REGEX", default="", help="programs whose name matches, as `timer`")
     parser.add_argument("--filter", metavar="REGEX", default="", help="benchmarks whose name matches, as `BM_Post`")
-    parser.add_argument("--min-time", type=float, metavar="SECONDS", help="of a repetition (0.05)")
-    parser.add_argument("--repetitions", type=int, metavar="N", help="of which the median counts (3)")
+    parser.add_argument("--min-time", type=float, metavar="SECONDS", help="of one in a pass (0.05)")
+    parser.add_argument("--passes", type=int, metavar="N", help="of which the median counts (3)")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true")
     form.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.min_time = options.min_time or (0.01 if options.quick else 0.05)
-    options.repetitions = options.repetitions or (1 if options.quick else 3)
+    options.passes = options.passes or (1 if options.quick else 3)
 
     programs = [program for program in options.programs if re.search(options.only, program)]
     if not programs:
@@ -259,26 +267,39 @@ def main():
         return 2
 
     began = time.monotonic()
-    rows, context, broken = [], {}, []
     busy_before = os.getloadavg()[0]
-    for i, program in enumerate(programs):
-        say("[%d/%d] %3.0f s  %s" % (i + 1, len(programs), time.monotonic() - began, program))
+    runs, context, broken = collections.OrderedDict(), {}, []
+    for program in programs:
         try:
-            result = run_program(program, options)
-        except (OSError, RuntimeError, ValueError) as error:
+            for name in list_benchmarks(program, options):
+                runs[program, name] = []
+        except (OSError, RuntimeError) as error:
             say("report: %s: %s" % (program, error))
             broken.append(program)
-            continue
-        context = result.get("context", context)
-        rows += rows_of(program, result["benchmarks"])
-    say("        %3.0f s  done" % (time.monotonic() - began))
+    for number_of_pass in range(options.passes):
+        for i, (program, name) in enumerate(runs):
+            if i == 0 or program != previous:
+                say("[%d/%d] %4.0f s  %s" % (number_of_pass + 1, options.passes, time.monotonic() - began, program))
+            previous = program
+            if program in broken:
+                continue
+            try:
+                result = run_benchmark(program, name, options)
+            except (OSError, RuntimeError, ValueError) as error:
+                say("report: %s, %s: %s" % (program, name, error))
+                broken.append(program)
+                continue
+            context = result["context"]
+            runs[program, name] += result["benchmarks"]
+    say("      %4.0f s  done" % (time.monotonic() - began))
+    rows = [row_of(program, name, results) for (program, name), results in runs.items() if results]
 
     if options.json:
         print(as_json(rows, context))
     else:
         remarks = [
             machine(context),
-            "median of %d; spread: from the best to the worst of them" % options.repetitions,
+            "ns/op is the median of %d passes, best is the best of them" % options.passes,
         ]
         # The report itself keeps one processor busy.
         if busy_before > 0.5 * (os.cpu_count() or 1):
