@@ -63,12 +63,5 @@ TEST(SlabPoolTest, ASlabMayOutliveItsPool) {
   std::memset(two.data(), 1, two.size());
 }
 
-TEST(SlabPoolTest, WithoutMemoryItGivesAnEmptySlab) {
-  SlabPool pool(size_t{1} << 62);
-
-  EXPECT_FALSE(pool.Take());
-  EXPECT_EQ(pool.outstanding_count(), 0u);
-}
-
 }  // namespace
 }  // namespace weft
