@@ -15,9 +15,14 @@ namespace weft::internal {
 // touched on the loop's thread. Posts name it by a plain pointer: one that runs
 // finds it alive, and one that is refused leaves it to Close(), which destroys
 // what is left.
+//
+// What only has to hear of the end says what it does then.
 class LoopOwned : public ListNode {
  public:
   virtual ~LoopOwned() = default;
+
+  // The loop closes, and no task is left. The object is in no list any more.
+  virtual void OnLoopClose() { delete this; }
 };
 
 class LoopOwnedList {
@@ -29,11 +34,15 @@ class LoopOwnedList {
     list_.PushBack(object.get());
     return object.release();
   }
+  // Tells `object` when the loop closes, unless it is gone by then. The caller
+  // keeps it.
+  void Watch(LoopOwned* object) { list_.PushBack(object); }
+
   // Destroys `object`, which is in a list.
   static void Destroy(LoopOwned* object) { delete object; }
 
   void Clear() {
-    while (LoopOwned* object = list_.PopFront()) delete object;
+    while (LoopOwned* object = list_.PopFront()) object->OnLoopClose();
   }
 
  private:

@@ -195,12 +195,12 @@ Coro<void> RunChaos(uint32_t seed, int clients, int rounds) {
 }
 
 WEFT_TEST_F_IN_REAL_TIME(NetChaosTest, NothingHangsOrLeaks) {
-  for (uint32_t seed = 1; seed <= 20; ++seed) co_await RunChaos(seed, 30, 1500);
+  for (uint32_t seed = 1; seed <= 6; ++seed) co_await RunChaos(seed, 30, 1500);
 }
 
 // The same, and the loop is closed in the midst of it.
 TEST_F(NetChaosTest, ALoopMayBeClosedAtAnyTime) {
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
+  for (uint32_t seed = 1; seed <= 25; ++seed) {
     std::unique_ptr<EventLoop> loop = EventLoop::Create().value();
     loop->SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
     Task<void> main = loop->CreateTask(RunChaos(seed, 10, 1000));

@@ -47,6 +47,7 @@ StreamState::StreamState(Socket socket, size_t limit)
       high_mark_(kDefaultHighMark),
       hard_limit_(std::numeric_limits<size_t>::max()) {
   AddRef();  // Its own, until it is closed.
+  if (!core()->closed) loop().owned().Watch(&at_loop_close_);
 }
 
 StreamState::~StreamState() = default;

@@ -19,6 +19,7 @@
 #include "weft/core/intrusive_ptr.h"
 #include "weft/core/runnable.h"
 #include "weft/core/waiter.h"
+#include "weft/loop/loop_owned.h"
 #include "weft/net/read_buffer.h"
 #include "weft/net/socket.h"
 #include "weft/net/write_queue.h"
@@ -167,6 +168,13 @@ class StreamState final : public ListNode, public PooledObject {
     explicit SendOperation(StreamState* owner);
     StreamState* const stream;
   };
+  // A stream that was closed, and still has something to send when its loop is
+  // closed, goes down without.
+  struct AtLoopClose : LoopOwned {
+    explicit AtLoopClose(StreamState* owner) : stream(owner) {}
+    void OnLoopClose() override { stream->Abort(); }
+    StreamState* stream;
+  };
   struct FlushRunnable final : Runnable {
     explicit FlushRunnable(StreamState* owner);
     StreamState* const stream;
@@ -224,6 +232,7 @@ class StreamState final : public ListNode, public PooledObject {
   WaiterList drainers_;
   WaiterList closers_;
   FlushRunnable flush_{this};
+  AtLoopClose at_loop_close_{this};
   SendOperation send_{this};
   Buffer pieces_[kPiecesACall];
 };
