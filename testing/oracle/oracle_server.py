@@ -86,6 +86,8 @@ def main():
         if child == 0:
             serve()
         _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            sys.exit(f"oracle_server: a child ended by signal {os.WTERMSIG(status)}")
         if status != 0:
             break
 
