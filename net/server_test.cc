@@ -155,8 +155,8 @@ WEFT_TEST_F(ServerTest, CloseClientsEndsTheConnections) {
 WEFT_TEST_F(ServerTest, AbortClientsDropsWhatTheyHadToGet) {
   auto handler = [](StreamReader, StreamWriter writer) -> Coro<void> {
     writer.Write(std::string(10 << 20, 'x'));
-    co_await writer.Drain();
-    co_await writer.WaitClosed();
+    absl::Status sent = co_await writer.Drain();
+    absl::Status closed = co_await writer.WaitClosed();
   };
   MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
   Connection client = co_await Connect(*server);
@@ -335,7 +335,7 @@ WEFT_TEST_F(ServerTest, AHandlerThatIsCancelledIsNoNews) {
   TaskRef task;
   auto handler = [&task](StreamReader reader, StreamWriter) -> Coro<void> {
     task = CurrentTask();
-    co_await reader.Read();
+    absl::StatusOr<std::string> all = co_await reader.Read();
   };
   MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
   Connection client = co_await Connect(*server);

@@ -351,7 +351,7 @@ TEST_F(SocketTest, IsOfNoUseInAnotherLoop) {
   std::unique_ptr<EventLoop> loop = EventLoop::Create().value();
   loop->RunUntilComplete(open());
   auto use = [&]() -> Coro<void> {
-    WEFT_EXPECT_THROW(co_await pair.first.Send("x"), RuntimeError);
+    WEFT_EXPECT_THROW(static_cast<void>(co_await pair.first.Send("x")), RuntimeError);
     Outcome<absl::StatusOr<size_t>> outcome = co_await NoThrow(pair.first.Send("x"));
     EXPECT_TRUE(outcome.has_exception());
   };
@@ -386,9 +386,13 @@ TEST_F(SocketTest, LoopClosesWithOperationsInFlight) {
     EXPECT_TRUE(listener.Bind(SocketAddress::Ipv4Loopback(0)).ok());
     EXPECT_TRUE(listener.Listen().ok());
     const std::string data(8 << 20, 'x');
-    if (which == 0) co_await RecvText(a);
-    if (which == 1) co_await a.SendAll(data);
-    if (which == 2) co_await listener.Accept();
+    if (which == 0) {
+      std::string text = co_await RecvText(a);
+    } else if (which == 1) {
+      absl::Status sent = co_await a.SendAll(data);
+    } else {
+      absl::StatusOr<Socket> accepted = co_await listener.Accept();
+    }
   };
   std::unique_ptr<EventLoop> loop = EventLoop::Create().value();
   loop->SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
@@ -406,11 +410,11 @@ TEST_F(SocketTest, LoopClosesWithAConnectionAccepted) {
     EXPECT_TRUE(listener.Bind(SocketAddress::Ipv4Loopback(0)).ok());
     EXPECT_TRUE(listener.Listen().ok());
     *address = listener.LocalAddress().value();
-    co_await listener.Accept();
+    absl::StatusOr<Socket> accepted = co_await listener.Accept();
   };
   auto connect = [](Socket& client, SocketAddress* address) -> Coro<void> {
     client = Socket::Open(SocketDomain::kInet).value();
-    co_await client.Connect(*address);
+    absl::Status connected = co_await client.Connect(*address);
   };
   for (int rounds = 2; rounds < 8; ++rounds) {
     Socket listener, client;

@@ -137,7 +137,7 @@ WEFT_TEST_F(StreamReaderTest, ReadExactlySaysHowMuchCame) {
 // 201.
 WEFT_TEST_F(StreamReaderTest, ReadExactlyOfNothingAndOfLess) {
   StreamPair pair;
-  WEFT_EXPECT_THROW(co_await pair.b.reader.ReadExactly(-1), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadExactly(-1)), ValueError);
   Text nothing = co_await pair.b.reader.ReadExactly(0);
   EXPECT_EQ(nothing.value(), "");
 }
@@ -225,9 +225,9 @@ WEFT_TEST_F(StreamReaderTest, SeparatorsMayNotBeEmpty) {
   std::vector<std::string> none;
   std::vector<std::string> one_empty(2, "x");
   one_empty[1] = "";
-  WEFT_EXPECT_THROW(co_await pair.b.reader.ReadUntil(""), ValueError);
-  WEFT_EXPECT_THROW(co_await pair.b.reader.ReadUntil(none), ValueError);
-  WEFT_EXPECT_THROW(co_await pair.b.reader.ReadUntil(one_empty), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadUntil("")), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadUntil(none)), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadUntil(one_empty)), ValueError);
 }
 
 // 207.
@@ -304,7 +304,7 @@ WEFT_TEST_F(StreamReaderTest, OneReaderAtATime) {
   co_await Yield();
   std::string message;
   try {
-    co_await pair.b.reader.ReadLine();
+    static_cast<void>(co_await pair.b.reader.ReadLine());
   } catch (const RuntimeError& error) {
     message = error.what();
   }
@@ -372,11 +372,11 @@ WEFT_TEST_F(StreamReaderTest, AnExceptionThatWasSetIsThrownByAllReads) {
   co_await Rounds(2);
   pair.b.reader.SetException(std::make_exception_ptr(ValueError("mine")));
 
-  WEFT_EXPECT_THROW(co_await reading, ValueError);
-  WEFT_EXPECT_THROW(co_await pair.b.reader.Read(1), ValueError);
-  WEFT_EXPECT_THROW(co_await pair.b.reader.ReadLine(), ValueError);
-  WEFT_EXPECT_THROW(co_await pair.b.reader.ReadExactly(1), ValueError);
-  WEFT_EXPECT_THROW(co_await pair.b.writer.Drain(), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await reading), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.Read(1)), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadLine()), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadExactly(1)), ValueError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.writer.Drain()), ValueError);
 }
 
 // 212.
