@@ -47,6 +47,7 @@ using weft::TimePoint;
 
 constexpr char kHost[] = "127.0.0.1";
 constexpr int kTimers = 1000;
+constexpr absl::Duration kTimerSpan = absl::Milliseconds(500);
 
 // What takes a while and knows of no loop.
 int CountPrimes(int below) {
@@ -61,7 +62,10 @@ int CountPrimes(int below) {
 
 class Tour {
  public:
-  Tour(int clients, absl::Duration load) : clients_(clients), load_(load) {}
+  // First all clients ask as fast as they can, then they take their time; each for
+  // as long as that.
+  Tour(int clients, absl::Duration rush, absl::Duration calm)
+      : clients_(clients), rush_(rush), calm_(calm) {}
 
   Coro<int> Main();
 
@@ -80,20 +84,28 @@ class Tour {
 
   void PrintFigures();
 
+  struct Answers {
+    int64_t Count() const { return static_cast<int64_t>(latencies.size()); }
+    std::string Latency();
+    std::vector<absl::Duration> latencies;
+  };
+
   const int clients_;
-  const absl::Duration load_;
+  const absl::Duration rush_;
+  const absl::Duration calm_;
   weft::Timeline timeline_;
   uint16_t port_ = 0;
 
   weft::Event all_connected_;
-  TimePoint load_end_;
+  weft::Event rush_is_over_;
+  TimePoint rush_end_;
   int connected_ = 0;
   int served_ = 0;  // Connections, and those that are open.
   int open_ = 0;
   int most_open_ = 0;
-  int64_t requests_ = 0;
   int64_t bytes_ = 0;
-  std::vector<absl::Duration> latencies_;
+  Answers in_rush_;
+  Answers in_calm_;
   int fired_ = 0;
   absl::Duration latest_ = absl::ZeroDuration();
 };
@@ -120,7 +132,7 @@ Coro<> Tour::Serve(weft::StreamReader reader, weft::StreamWriter writer) {
 Coro<> Tour::Client(int number) {
   absl::StatusOr<weft::Connection> connection = co_await weft::OpenConnection(kHost, port_);
   if (++connected_ == clients_) {
-    load_end_ = GetRunningLoop().Time() + load_;
+    rush_end_ = GetRunningLoop().Time() + rush_;
     all_connected_.Set();
   }
   timeline_.Check(connection.ok(),
@@ -129,34 +141,38 @@ Coro<> Tour::Client(int number) {
   co_await all_connected_.Wait();
 
   auto& [reader, writer] = *connection;
-  for (int i = 0; GetRunningLoop().Time() < load_end_; ++i) {
-    const std::string question = absl::StrFormat("client %d, question %-40d\n", number, i);
+  for (int i = 0; GetRunningLoop().Time() < rush_end_ + calm_; ++i) {
     const TimePoint asked = GetRunningLoop().Time();
+    const std::string question = absl::StrFormat("client %d, question %-40d\n", number, i);
     writer.Write(question);
     absl::StatusOr<std::string> answer = co_await reader.ReadLine();
-    timeline_.Check(answer.ok() && *answer == question,
-                    absl::StrCat("client ", number, ": a wrong answer"));
+    timeline_.Check(answer.ok() && *answer == question, "a client got a wrong answer");
     if (!answer.ok()) co_return;
-    latencies_.push_back(GetRunningLoop().Time() - asked);
-    ++requests_;
+    const TimePoint answered = GetRunningLoop().Time();
+    (asked < rush_end_ ? in_rush_ : in_calm_).latencies.push_back(answered - asked);
+    if (answered >= rush_end_) co_await Sleep(absl::Milliseconds(100 + number % 200));
   }
 }
 
 Coro<> Tour::WatchClients() {
   co_await all_connected_.Wait();
-  timeline_.Tell("clients", absl::StrCat(Grouped(clients_), " are connected, and all ask at once"));
-  for (int quarter = 1; quarter <= 4; ++quarter) {
-    co_await Sleep(load_ / 4);
-    timeline_.Tell("clients", absl::StrCat(Grouped(requests_), " answers so far"));
+  timeline_.Tell("clients",
+                 absl::StrCat(Grouped(clients_), " are connected, and ask as fast as they can"));
+  for (int third = 1; third <= 3; ++third) {
+    co_await Sleep(rush_ / 3);
+    timeline_.Tell("clients", Grouped(in_rush_.Count()) + " answers so far");
   }
+  co_await Sleep(absl::Milliseconds(100));  // The last of them.
+  timeline_.Tell("clients", "now they take their time, 0.1 to 0.3 s between two questions");
+  rush_is_over_.Set();
 }
 
 Coro<> Tour::RunTimers() {
-  co_await all_connected_.Wait();
-  timeline_.Tell("timers",
-                 absl::StrCat(Grouped(kTimers), " armed, within the next ", InMilliseconds(load_)));
+  co_await rush_is_over_.Wait();
+  timeline_.Tell("timers", absl::StrCat(Grouped(kTimers), " armed, within the next ",
+                                        InMilliseconds(kTimerSpan)));
   for (int i = 0; i < kTimers; ++i) {
-    const TimePoint when = GetRunningLoop().Time() + load_ * ((i * 7919) % kTimers) / kTimers;
+    const TimePoint when = GetRunningLoop().Time() + kTimerSpan * ((i * 7919) % kTimers) / kTimers;
     GetRunningLoop().CallAt(when, [this, when] {
       ++fired_;
       latest_ = std::max(latest_, GetRunningLoop().Time() - when);
@@ -166,7 +182,7 @@ Coro<> Tour::RunTimers() {
 }
 
 Coro<> Tour::AskThread() {
-  co_await all_connected_.Wait();
+  co_await rush_is_over_.Wait();
   timeline_.Tell("thread", "counts the primes below 300,000; the loop goes on");
   const int primes = co_await weft::ToThread([] { return CountPrimes(300'000); });
   timeline_.Tell("thread", absl::StrCat("found ", Grouped(primes)));
@@ -174,7 +190,7 @@ Coro<> Tour::AskThread() {
 }
 
 Coro<> Tour::LosePatience() {
-  co_await all_connected_.Wait();
+  co_await rush_is_over_.Wait();
   absl::StatusOr<weft::Connection> connection = co_await weft::OpenConnection(kHost, port_);
   timeline_.Check(connection.ok(), connection.status().ToString());
   if (!connection.ok()) co_return;
@@ -188,7 +204,7 @@ Coro<> Tour::LosePatience() {
 }
 
 Coro<> Tour::ChangeMind() {
-  co_await all_connected_.Wait();
+  co_await rush_is_over_.Wait();
   bool cleaned_up = false;
   const auto wait_for_ever = [](weft::Timeline* timeline, bool* is_clean) -> Coro<> {
     auto slept = co_await weft::NoThrow(Sleep(absl::InfiniteDuration()));
@@ -199,7 +215,7 @@ Coro<> Tour::ChangeMind() {
   };
   weft::Task<> task = weft::CreateTask(wait_for_ever, &timeline_, &cleaned_up);
   timeline_.Tell("cancel", "a task sleeps for ever");
-  co_await Sleep(absl::Milliseconds(500));
+  co_await Sleep(absl::Milliseconds(400));
   task.Cancel();
   auto ended = co_await weft::NoThrow(task);
   timeline_.Tell("cancel",
@@ -255,7 +271,7 @@ Coro<int> Tour::Main() {
   co_await weft::WithTaskGroup(all_at_once);
   co_await Sleep(absl::Milliseconds(10));  // For the last timer.
   timeline_.Check(fired_ == kTimers, absl::StrCat(fired_, " timers of ", kTimers, " fired"));
-  timeline_.Check(requests_ >= clients_, "not every client was answered");
+  timeline_.Check(in_rush_.Count() >= clients_, "not every client was answered");
   timeline_.Check(most_open_ >= clients_, "not all clients were there at once");
 
   co_await ShutDown(*server);
@@ -265,21 +281,25 @@ Coro<int> Tour::Main() {
   co_return timeline_.failures() == 0 ? 0 : 1;
 }
 
+std::string Tour::Answers::Latency() {
+  if (latencies.empty()) return "none";
+  std::sort(latencies.begin(), latencies.end());
+  return absl::StrCat(InMilliseconds(latencies[latencies.size() / 2]), " for half of them, ",
+                      InMilliseconds(latencies[latencies.size() * 99 / 100]), " for 99 %");
+}
+
 void Tour::PrintFigures() {
-  std::sort(latencies_.begin(), latencies_.end());
-  const auto latency_of = [this](size_t percent) {
-    if (latencies_.empty()) return std::string("-");
-    return InMilliseconds(latencies_[(latencies_.size() - 1) * percent / 100]);
-  };
-  const double per_second = static_cast<double>(requests_) / absl::ToDoubleSeconds(load_);
+  const auto per_second =
+      static_cast<int64_t>(static_cast<double>(in_rush_.Count()) / absl::ToDoubleSeconds(rush_));
   const weft::ProcessorTime used = weft::ReadProcessorTime();
 
   std::puts("");
   timeline_.Figure("connections", Grouped(served_), Grouped(most_open_) + " of them at once");
-  timeline_.Figure("requests", Grouped(requests_),
-                   Grouped(static_cast<int64_t>(per_second)) + " a second");
+  timeline_.Figure("requests", Grouped(in_rush_.Count() + in_calm_.Count()),
+                   Grouped(per_second) + " a second, as fast as they could");
+  timeline_.Figure("  in a rush", Grouped(in_rush_.Count()), in_rush_.Latency());
+  timeline_.Figure("  at leisure", Grouped(in_calm_.Count()), in_calm_.Latency());
   timeline_.Figure("bytes", Grouped(bytes_), "there, and as many back");
-  timeline_.Figure("latency", latency_of(50), "for half of them, " + latency_of(99) + " for 99 %");
   timeline_.Figure("timers", Grouped(fired_),
                    "none of them early, " + InMilliseconds(latest_) + " late at most");
   timeline_.Figure("wake-ups", Grouped(used.sleeps), "times that the process had to sleep");
@@ -294,11 +314,12 @@ void Tour::PrintFigures() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int clients = 1000, load = 1500;
+  int clients = 1000, rush = 800, calm = 1000;
   std::string poller;
   weft::Flags flags("tour");
   flags.Add("clients", &clients, 1, 10'000, "how many, at the same time");
-  flags.Add("load", &load, 600, 60'000, "ms for which they ask");
+  flags.Add("rush", &rush, 100, 60'000, "ms for which they ask as fast as they can");
+  flags.Add("calm", &calm, 100, 60'000, "ms for which they take their time");
   flags.Add("poller", &poller, "how to wait for the kernel; empty for the best");
   flags.ParseAll(argc, argv);
 
@@ -306,7 +327,7 @@ int main(int argc, char** argv) {
   if (allowed < clients) std::printf("only %d clients: the system allows no more files\n", allowed);
   weft::RunOptions options;
   options.poller = poller;
-  Tour tour(allowed, absl::Milliseconds(load));
+  Tour tour(allowed, absl::Milliseconds(rush), absl::Milliseconds(calm));
   try {
     return weft::Run(tour.Main(), options);
   } catch (const weft::ValueError& error) {

@@ -23,7 +23,7 @@ class TourTest(unittest.TestCase):
         position = 0
         for text in (
             "listening on 127.0.0.1:",
-            "are connected, and all ask at once",
+            "are connected, and ask as fast as they can",
             "found 25,997",
             "weft::TimeoutError: timed out",
             "the task is cancelled",
@@ -41,7 +41,7 @@ class TourTest(unittest.TestCase):
                 position = found
 
     def test_the_timeline_is_in_order_and_in_columns(self):
-        done = program.run("tour", "--clients=10", "--load=700")
+        done = program.run("tour", "--clients=10", "--rush=100", "--calm=700")
 
         times = [re.match(r" *([0-9.]+) ms  (\w+) +\S", line) for line in done.lines]
         times = [float(match[1]) for match in times if match]
