@@ -197,7 +197,8 @@ WEFT_TEST_F(ConnectTest, CancellingItAtAnyMomentLeaksNothing) {
 WEFT_TEST_F(ConnectTest, TimesOut) {
   FullListener listener;
   co_await listener.Fill();
-  WEFT_EXPECT_THROW(static_cast<void>(co_await WithTimeout(absl::Seconds(1), OpenConnection(listener.address())),
+  WEFT_EXPECT_THROW(static_cast<void>(co_await WithTimeout(absl::Seconds(1),
+                                                           OpenConnection(listener.address()))),
                     TimeoutError);
 
   ConnectOptions options;
@@ -227,7 +228,7 @@ TEST_F(ConnectTest, NumericAddressesNeedNoThread) {
     MaybeConnection connection =
         co_await OpenConnection("127.0.0.1", listener.LocalAddress()->port());
     EXPECT_TRUE(connection.ok()) << connection.status();
-    WEFT_EXPECT_THROW(co_await OpenConnection("localhost", 1)), RuntimeError);
+    WEFT_EXPECT_THROW(static_cast<void>(co_await OpenConnection("localhost", 1)), RuntimeError);
   };
   weft::Run(body(), options);
 }
