@@ -197,9 +197,9 @@ WEFT_TEST_F(ConnectTest, CancellingItAtAnyMomentLeaksNothing) {
 WEFT_TEST_F(ConnectTest, TimesOut) {
   FullListener listener;
   co_await listener.Fill();
-  WEFT_EXPECT_THROW(static_cast<void>(co_await WithTimeout(absl::Seconds(1),
-                                                           OpenConnection(listener.address()))),
-                    TimeoutError);
+  WEFT_EXPECT_THROW(
+      static_cast<void>(co_await WithTimeout(absl::Seconds(1), OpenConnection(listener.address()))),
+      TimeoutError);
 
   ConnectOptions options;
   options.timeout = absl::Seconds(1);

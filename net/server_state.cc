@@ -5,13 +5,13 @@
 
 #include <cerrno>
 #include <exception>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/task.h"
+#include "weft/net/errno_status.h"
 
 namespace weft::internal {
 namespace {
@@ -134,9 +134,10 @@ bool Listener::HandleResult() {
 }
 
 void Listener::Pause(int error) {
+  const absl::Status status = ErrnoStatus(-error, absl::StrCat("accept on ", address_.ToString()));
   server_->Report(
       IsOutOfResource(error) ? "socket.accept() out of system resource" : "socket.accept() failed",
-      std::make_exception_ptr(std::system_error(error, std::generic_category(), "accept")),
+      std::make_exception_ptr(RuntimeError(std::string(status.message()))),
       absl::StrCat("listening on ", address_.ToString()));
   if (server_->is_closed()) return;  // By the exception handler.
   retry_ = server_->loop().CallLater(kPause, [server = keep_, this] {

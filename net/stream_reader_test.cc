@@ -392,6 +392,7 @@ WEFT_TEST_F(StreamReaderTest, WhatIsThereNeedsNoRound) {
   Text d = co_await pair.b.reader.Read(100);
 
   EXPECT_FALSE(other_ran);
+  co_await Yield();
   EXPECT_EQ(a.value() + b.value() + c.value() + d.value(), "abcd\nef;gh");
 }
 

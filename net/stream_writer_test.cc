@@ -61,6 +61,7 @@ WEFT_TEST_F(StreamWriterTest, DrainWithinTheMarksDoesNotWait) {
   absl::Status sent = co_await pair.a.writer.Drain();
   EXPECT_TRUE(sent.ok());
   EXPECT_FALSE(other_ran);
+  co_await Yield();
   EXPECT_EQ(pair.a.writer.GetWriteBufferSize(), 0u);
 }
 
@@ -349,8 +350,9 @@ WEFT_TEST_F(StreamWriterTest, CancelledWaitsLeaveTheOthersWaiting) {
   EXPECT_FALSE(two.Done());
 
   pair.a.writer.Close();
-  WEFT_EXPECT_THROW(co_await WithTimeout(absl::Seconds(1), pair.a.writer.WaitClosed()),
-                    TimeoutError);
+  WEFT_EXPECT_THROW(
+      static_cast<void>(co_await WithTimeout(absl::Seconds(1), pair.a.writer.WaitClosed())),
+      TimeoutError);
   std::string all = co_await ReadAll(pair.b.reader);
   absl::Status second = co_await std::move(two);
   EXPECT_TRUE(second.ok()) << second;
