@@ -52,6 +52,7 @@ GOALS = [
 # Those that say something only to who works on the matter, and take long.
 # `--all` runs them too.
 DETAILS = {
+    "net/echo_benchmark": r"/tcp:0/|BM_StreamReadInto/|/connections:1000\b",
     "timer/timer_wheel_benchmark": r"BM_Fire/.*step:[1-9]",
 }
 
@@ -69,7 +70,7 @@ NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 def words(text):
     """PostFromThreads -> "post from threads"."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text)
     return re.sub(r"[A-Z](?![A-Z])", lambda m: m.group().lower(), apart)
 
 

@@ -100,11 +100,11 @@ class ReportTest(unittest.TestCase):
         self.assertIn("1 of 2 goals met", done.stdout)
 
     def test_names(self):
-        runs = {"BM_PingPongByHand<Queue<int>>/tasks:2/real_time": [run_of()]}
+        runs = {"BM_PingOfATaskByHand<Queue<int>>/tasks:2/real_time": [run_of()]}
 
         done = self.report(self.program("core/x_benchmark", runs), "--quick")
 
-        self.assertIn("ping pong by hand, queue, int, tasks 2", done.stdout)
+        self.assertIn("ping of a task by hand, queue, int, tasks 2", done.stdout)
 
     def test_a_debug_build_says_so(self):
         done = self.report(self.program("core/x_benchmark", {"BM_A": [run_of()]}, build="debug"))
