@@ -20,7 +20,9 @@
 #include "weft/core/task.h"
 #include "weft/core/timeout.h"
 #include "weft/loop/event_loop.h"
+#include "weft/loop/run.h"
 #include "weft/net/connect.h"
+#include "weft/net/late_cancel_poller.h"
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_net.h"
@@ -196,6 +198,32 @@ Coro<void> RunChaos(uint32_t seed, int clients, int rounds) {
 
 WEFT_TEST_F_IN_REAL_TIME(NetChaosTest, NothingHangsOrLeaks) {
   for (uint32_t seed = 1; seed <= 6; ++seed) co_await RunChaos(seed, 30, 1500);
+}
+
+// The same over a kernel of which cancelling takes time.
+TEST_F(NetChaosTest, NothingHangsOrLeaksIfCancellingTakesTime) {
+  LateCancelPoller poller;
+  RunOptions options;
+  options.environment.poller = &poller;
+  auto main = []() -> Coro<void> {
+    for (uint32_t seed = 1; seed <= 6; ++seed) co_await RunChaos(seed, 30, 1500);
+  };
+  weft::Run(main(), options);
+  EXPECT_EQ(poller.pending(), 0u);
+}
+
+TEST_F(NetChaosTest, ALoopMayBeClosedAtAnyTimeIfCancellingTakesTime) {
+  for (uint32_t seed = 1; seed <= 25; ++seed) {
+    LateCancelPoller poller;
+    LoopOptions options;
+    options.environment.poller = &poller;
+    std::unique_ptr<EventLoop> loop = EventLoop::Create(options).value();
+    loop->SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
+    Task<void> main = loop->CreateTask(RunChaos(seed, 10, 1000));
+    for (uint32_t i = 0; i < 5 + seed * 5; ++i) loop->RunOnce(absl::ZeroDuration());
+    loop->Close();
+    EXPECT_EQ(poller.pending(), 0u);
+  }
 }
 
 // The same, and the loop is closed in the midst of it.

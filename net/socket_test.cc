@@ -18,6 +18,7 @@
 #include "weft/loop/event_loop.h"
 #include "weft/loop/run.h"
 #include "weft/net/errno_status.h"
+#include "weft/net/late_cancel_poller.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/weft_test.h"
 
@@ -121,6 +122,55 @@ WEFT_TEST_F(SocketTest, WhatWasReceivedWinsOverACancellation) {
     }
   }
   EXPECT_GT(wins, 0);
+}
+
+// The same where cancelling takes time: the task waits for the end.
+TEST_F(SocketTest, CancelsThatComeTooLateLoseNothing) {
+  LateCancelPoller poller;
+  RunOptions options;
+  options.environment.poller = &poller;
+  auto read = [](Socket& socket, std::string* log) -> Coro<void> {
+    std::string text = co_await RecvText(socket);
+    *log += text;
+    co_await Yield();
+    *log += ", went on";
+  };
+  auto main = [&read]() -> Coro<void> {
+    int wins = 0;
+    for (int rounds = 0; rounds < 6; ++rounds) {
+      for (bool sends : {false, true}) {
+        auto [a, b] = Socket::Pair().value();
+        std::string log;
+        Task<void> reading = CreateTask(read, std::ref(b), &log);
+        co_await Rounds(3 + rounds);
+        reading.Cancel();
+        absl::StatusOr<size_t> sent = 0;
+        if (sends) sent = co_await a.Send("data");
+        co_await NoThrow(reading);
+        EXPECT_TRUE(reading.Cancelled());
+        if (log == "data") {
+          ++wins;
+          continue;
+        }
+        EXPECT_EQ(log, "");
+        if (!sends) sent = co_await a.Send("data");
+        std::string text = co_await RecvText(b);
+        EXPECT_EQ(text, "data");
+      }
+    }
+    EXPECT_GT(wins, 0);
+
+    // One that is taken back is delivered all the same if it has ended the wait.
+    auto [a, b] = Socket::Pair().value();
+    Task<std::string> reading = CreateTask(RecvText(b));
+    co_await Rounds(3);
+    reading.Cancel();
+    EXPECT_EQ(reading.Uncancel(), 0);
+    co_await NoThrow(reading);
+    EXPECT_TRUE(reading.Cancelled());
+  };
+  weft::Run(main(), options);
+  EXPECT_EQ(poller.pending(), 0u);
 }
 
 // 255.

@@ -93,8 +93,9 @@ bool StreamState::Fetch() {
 
 bool StreamState::Read(StreamRead* read, std::coroutine_handle<CoroPromise> handle) {
   int& budget = core()->inline_budget;
-  // One that was cancelled may still be the kernel's, and will do for this one.
-  while (receive_.state != Operation::State::kPending) {
+  // One that was cancelled may still be the kernel's, or about to run, and will do
+  // for this one.
+  while (receive_.state != Operation::State::kPending && !receive_.is_linked()) {
     if (StartReceive() == StartResult::kPending) break;
     if (budget <= 0) {
       // There is something, but the others come first.
