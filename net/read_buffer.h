@@ -12,11 +12,13 @@
 
 namespace weft::internal {
 
-// What has been received and not been read: always one piece. As long as it fits
-// it lies in the slab into which it was received; what is longer lies on the heap.
-// An empty buffer holds no memory.
+// What has been received and not been read: always one piece. A short message is
+// copied out of the slab into which it was received, to a small block from the
+// thread's free list: so however many connections have one to be read, they share a
+// slab that is hot in the cache. What is longer stays in its slab, and what is longer
+// than that lies on the heap. An empty buffer holds no memory.
 //
-//          begin_      end_            capacity_end_
+//   base_  begin_      end_            capacity_end_
 //   | read | unread    | free          |
 //
 // Threads: that of its slabs.
@@ -25,6 +27,7 @@ class ReadBuffer {
   ReadBuffer() = default;
   ReadBuffer(const ReadBuffer&) = delete;
   ReadBuffer& operator=(const ReadBuffer&) = delete;
+  ~ReadBuffer() { Clear(); }
 
   // Valid until the next call that is not const.
   std::string_view unread() const { return std::string_view(begin_, size()); }
@@ -44,13 +47,18 @@ class ReadBuffer {
   void Clear();
 
  private:
+  static constexpr size_t kSmallBlock = 1024;
+
+  // Makes `memory`, of which the first `count` bytes are unread, what is held.
+  void Use(char* memory, size_t capacity, size_t count);
   void MakeRoom(size_t count);
+  void FreeSmall();
 
-  const char* base() const { return long_ != nullptr ? long_.get() : slab_.data(); }
-
+  char* base_ = nullptr;  // In one of those below; null: none.
   char* begin_ = nullptr;
   char* end_ = nullptr;
   char* capacity_end_ = nullptr;
+  char* small_ = nullptr;
   Slab slab_;
   std::unique_ptr<char[]> long_;
 };

@@ -20,39 +20,53 @@ void Append(ReadBuffer* buffer, SlabPool* pool, std::string_view data) {
 }
 
 TEST(ReadBufferTest, HoldsNoMemoryWhileItIsEmpty) {
-  SlabPool pool(64);
+  SlabPool pool(4096);
   ReadBuffer buffer;
   EXPECT_TRUE(buffer.empty());
 
-  Append(&buffer, &pool, "abc");
+  Append(&buffer, &pool, std::string(2000, 'a'));
   EXPECT_EQ(pool.outstanding_count(), 1u);
-  EXPECT_EQ(buffer.unread(), "abc");
+  EXPECT_EQ(buffer.unread(), std::string(2000, 'a'));
 
-  buffer.Consume(2);
-  EXPECT_EQ(buffer.unread(), "c");
+  buffer.Consume(1999);
+  EXPECT_EQ(buffer.unread(), "a");
   buffer.Consume(1);
   EXPECT_TRUE(buffer.empty());
   EXPECT_EQ(pool.outstanding_count(), 0u);
 }
 
-TEST(ReadBufferTest, WhatFitsStaysInOneSlab) {
-  SlabPool pool(64);
+// So that a thousand connections with a short message each need one slab.
+TEST(ReadBufferTest, AShortMessageKeepsNoSlab) {
+  SlabPool pool(4096);
   ReadBuffer buffer;
-  Append(&buffer, &pool, std::string(40, 'a'));
-  buffer.Consume(30);
+  Append(&buffer, &pool, "abc");
+  Append(&buffer, &pool, "def");
+  EXPECT_EQ(buffer.unread(), "abcdef");
+  EXPECT_EQ(pool.outstanding_count(), 0u);
 
-  Append(&buffer, &pool, std::string(50, 'b'));
+  Append(&buffer, &pool, std::string(2000, 'x'));
+  EXPECT_EQ(buffer.unread(), "abcdef" + std::string(2000, 'x'));
+  EXPECT_EQ(pool.outstanding_count(), 1u);
+}
 
-  EXPECT_EQ(buffer.unread(), std::string(10, 'a') + std::string(50, 'b'));
+TEST(ReadBufferTest, WhatFitsStaysInOneSlab) {
+  SlabPool pool(4096);
+  ReadBuffer buffer;
+  Append(&buffer, &pool, std::string(3000, 'a'));
+  buffer.Consume(2990);
+
+  Append(&buffer, &pool, std::string(3500, 'b'));
+
+  EXPECT_EQ(buffer.unread(), std::string(10, 'a') + std::string(3500, 'b'));
   EXPECT_EQ(pool.outstanding_count(), 1u);
 }
 
 TEST(ReadBufferTest, WhatIsLongerGoesToTheHeap) {
-  SlabPool pool(64);
+  SlabPool pool(4096);
   ReadBuffer buffer;
   std::string all;
   for (char c = 'a'; c < 'p'; ++c) {
-    const std::string piece(33, c);
+    const std::string piece(2100, c);
     all += piece;
     Append(&buffer, &pool, piece);
   }
@@ -63,17 +77,18 @@ TEST(ReadBufferTest, WhatIsLongerGoesToTheHeap) {
 // Against a string, in random steps.
 TEST(ReadBufferTest, AgreesWithAString) {
   std::mt19937 random(1);
-  SlabPool pool(64);
+  SlabPool pool(2048);
   ReadBuffer buffer;
   std::string model;
-  for (int i = 0; i < 100000; ++i) {
-    if (random() % 2 == 0 && model.size() < 2000) {
-      std::string piece(1 + random() % 64, '\0');
+  for (int i = 0; i < 30000; ++i) {
+    if (random() % 2 == 0 && model.size() < 20000) {
+      std::string piece(1 + random() % (random() % 2 == 0 ? 100 : 2048), '\0');
       for (char& c : piece) c = static_cast<char>(random());
       model += piece;
       Append(&buffer, &pool, piece);
     } else if (!model.empty()) {
-      const size_t count = 1 + random() % std::min<size_t>(model.size(), 100);
+      const size_t count =
+          1 + random() % std::min<size_t>(model.size(), random() % 4 == 0 ? 3000 : 200);
       model.erase(0, count);
       buffer.Consume(count);
     }
