@@ -300,7 +300,7 @@ def main():
     else:
         remarks = [
             machine(context),
-            "ns/op is the median of %d passes, best is the best of them" % options.passes,
+            "ns/op is the median of %d pass%s, best is the best of them" % (options.passes, "es" if options.passes > 1 else ""),
         ]
         # The report itself keeps one processor busy.
         if busy_before > 0.5 * (os.cpu_count() or 1):

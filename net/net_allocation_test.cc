@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/config.h"
 #include "gtest/gtest.h"
@@ -88,6 +90,33 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNot
     }
     pair.a.writer.Close();
     co_await echo;
+  }
+}
+
+// Ready in the same round, all of them.
+WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SoDoManyConnectionsAtOnce) {
+  for (size_t size : {64, 16384}) {
+    std::vector<std::unique_ptr<StreamPair>> pairs;
+    std::vector<Task<void>> echoes;
+    std::vector<std::string> buffers(64, std::string(size, 'x'));
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      pairs.push_back(std::make_unique<StreamPair>());
+      echoes.push_back(CreateTask(EchoByFill(pairs[i]->b)));
+    }
+    size_t before = 0;
+    std::vector<Task<void>> asking(buffers.size());
+    for (int round = 0; round < 3; ++round) {
+      before = allocations;
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        asking[i] = CreateTask(Ask(pairs[i]->a, buffers[i].data(), size, 50));
+      }
+      for (Task<void>& task : asking) co_await task;
+    }
+    if (kCounts) {
+      EXPECT_EQ(allocations - before, 0u) << size;
+    }
+    for (auto& pair : pairs) pair->a.writer.Close();
+    for (Task<void>& task : echoes) co_await task;
   }
 }
 

@@ -72,7 +72,9 @@ class SlabPool {
   // A message of 16 KiB, a TLS record or the usual HTTP exchange is a short read
   // in it, after which no second `recv` has to find that nothing is left.
   static constexpr size_t kDefaultSlabSize = 64 * 1024;
-  static constexpr size_t kDefaultMaxFree = 16;
+  // As many connections may have a long message to be read in one round without a
+  // call of malloc. What was never written to costs no memory but addresses.
+  static constexpr size_t kDefaultMaxFree = 256;
 
   explicit SlabPool(size_t slab_size = kDefaultSlabSize, size_t max_free = kDefaultMaxFree);
   SlabPool(const SlabPool&) = delete;
