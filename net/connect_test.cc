@@ -63,7 +63,7 @@ class TestResolver final : public Resolver {
   int rounds_;
 };
 
-// 228.
+// CONN 228
 WEFT_TEST_F(ConnectTest, WhereNobodyListensItIsRefused) {
   Socket closed = Listener(/*listening=*/false);
   SocketAddress address = closed.LocalAddress().value();
@@ -73,7 +73,7 @@ WEFT_TEST_F(ConnectTest, WhereNobodyListensItIsRefused) {
   EXPECT_EQ(connection.status().code(), absl::StatusCode::kUnavailable);
 }
 
-// 229.
+// CONN 229
 WEFT_TEST_F(ConnectTest, TriesOneAddressAfterTheOther) {
   Socket closed = Listener(/*listening=*/false);
   Socket open = Listener();
@@ -99,7 +99,7 @@ WEFT_TEST_F(ConnectTest, TriesOneAddressAfterTheOther) {
   EXPECT_THAT(std::string(connection.status().message()), HasSubstr("example"));
 }
 
-// 230.
+// CONN 230
 WEFT_TEST_F(ConnectTest, ComesFromALocalAddress) {
   Socket listener = Listener();
   SocketAddress address = listener.LocalAddress().value();
@@ -147,7 +147,7 @@ class FullListener {
   std::vector<Socket> clients_;
 };
 
-// 231.
+// CONN 231
 WEFT_TEST_F(ConnectTest, CancellingItClosesTheSocket) {
   FullListener listener;
   co_await listener.Fill();
@@ -193,7 +193,7 @@ WEFT_TEST_F(ConnectTest, CancellingItAtAnyMomentLeaksNothing) {
   }
 }
 
-// 231.
+// CONN 231
 WEFT_TEST_F(ConnectTest, TimesOut) {
   FullListener listener;
   co_await listener.Fill();
@@ -218,7 +218,7 @@ class NoExecutor final : public Executor {
   }
 };
 
-// 232.
+// CONN 232
 TEST_F(ConnectTest, NumericAddressesNeedNoThread) {
   NoExecutor executor;
   RunOptions options;
@@ -233,7 +233,7 @@ TEST_F(ConnectTest, NumericAddressesNeedNoThread) {
   weft::Run(body(), options);
 }
 
-// 233.
+// CONN 233
 WEFT_TEST_F(ConnectTest, HasNoDelayAndAddresses) {
   Socket listener = Listener();
   SocketAddress address = listener.LocalAddress().value();

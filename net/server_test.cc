@@ -71,7 +71,7 @@ Coro<Connection> Connect(const Server& server) {
   co_return *std::move(connection);
 }
 
-// 234.
+// SRV 234
 WEFT_TEST_F(ServerTest, EchoesWhatAClientSends) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   WEFT_ASSERT_OK(server.status());
@@ -106,7 +106,7 @@ WEFT_TEST_F(ServerTest, EachConnectionHasATaskOfItsOwn) {
   EXPECT_EQ(server->connection_count(), 2u);
 }
 
-// 235.
+// SRV 235
 WEFT_TEST_F(ServerTest, APortInUseIsNamed) {
   MaybeServer first = co_await StartServer(Echo, "127.0.0.1", 0);
   MaybeServer second = co_await StartServer(Echo, "127.0.0.1", first->port());
@@ -115,7 +115,7 @@ WEFT_TEST_F(ServerTest, APortInUseIsNamed) {
               HasSubstr(absl::StrCat("127.0.0.1:", first->port())));
 }
 
-// 236.
+// SRV 236
 WEFT_TEST_F(ServerTest, ClosingRefusesNewClientsAndKeepsTheOld) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   SocketAddress address = server->addresses().front();
@@ -130,7 +130,7 @@ WEFT_TEST_F(ServerTest, ClosingRefusesNewClientsAndKeepsTheOld) {
   EXPECT_EQ(answer, "y\n");
 }
 
-// 237.
+// SRV 237
 WEFT_TEST_F(ServerTest, WaitClosedWaitsForTheLastConnection) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   Connection client = co_await Connect(*server);
@@ -142,7 +142,7 @@ WEFT_TEST_F(ServerTest, WaitClosedWaitsForTheLastConnection) {
   co_await server->WaitClosed();
 }
 
-// 238.
+// SRV 238
 WEFT_TEST_F(ServerTest, CloseClientsEndsTheConnections) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   Connection a = co_await Connect(*server);
@@ -172,7 +172,7 @@ WEFT_TEST_F(ServerTest, AbortClientsDropsWhatTheyHadToGet) {
   EXPECT_TRUE(!rest.ok() || rest->size() < size_t{10} << 20);
 }
 
-// 239.
+// SRV 239
 WEFT_TEST_F(ServerTest, ClosingTwiceIsClosingOnce) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   server->Close();
@@ -185,7 +185,7 @@ WEFT_TEST_F(ServerTest, ClosingTwiceIsClosingOnce) {
   WEFT_EXPECT_THROW(co_await server->ServeForever(), RuntimeError);
 }
 
-// 240.
+// SRV 240
 WEFT_TEST_F(ServerTest, ServesWhenItIsTold) {
   ServerOptions options;
   options.start_serving = false;
@@ -202,7 +202,7 @@ WEFT_TEST_F(ServerTest, ServesWhenItIsTold) {
   EXPECT_EQ(answer, "x\n");
 }
 
-// 241.
+// SRV 241
 WEFT_TEST_F(ServerTest, ServeForeverEndsWhenItIsCancelled) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   Task<void> serving = CreateTask(server->ServeForever());
@@ -225,7 +225,7 @@ WEFT_TEST_F(ServerTest, ServeForeverEndsWhenTheServerIsClosed) {
   EXPECT_TRUE(serving.Cancelled());
 }
 
-// 242, 243: whatever accept() says, the server goes on.
+// SRV 242, 243: whatever accept() says, the server goes on.
 TEST_F(ServerTest, ErrorsOfAcceptAreSurvived) {
   FakePoller poller;
   VirtualClock clock;
@@ -271,7 +271,7 @@ TEST_F(ServerTest, ErrorsOfAcceptAreSurvived) {
 
 // (The sanitizers need descriptors for purposes of their own.)
 #if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && !defined(ABSL_HAVE_THREAD_SANITIZER)
-// 242.
+// SRV 242
 WEFT_TEST_F(ServerTest, RunningOutOfDescriptorsIsReportedAndSurvived) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   // Described when there are descriptors again: UBSan needs some of its own to look
@@ -315,7 +315,7 @@ WEFT_TEST_F(ServerTest, RunningOutOfDescriptorsIsReportedAndSurvived) {
 }
 #endif
 
-// 244.
+// SRV 244
 WEFT_TEST_F(ServerTest, SeveralMayShareAPort) {
   ServerOptions options;
   options.reuse_port = true;
@@ -324,7 +324,7 @@ WEFT_TEST_F(ServerTest, SeveralMayShareAPort) {
   EXPECT_TRUE(second.ok()) << second.status();
 }
 
-// 245.
+// SRV 245
 WEFT_TEST_F(ServerTest, WhoWaitsIsAcceptedInOrder) {
   std::vector<std::string> order;
   auto handler = [&order](StreamReader reader, StreamWriter writer) -> Coro<void> {
@@ -349,7 +349,7 @@ WEFT_TEST_F(ServerTest, WhoWaitsIsAcceptedInOrder) {
   EXPECT_EQ(order, expected);
 }
 
-// 246.
+// SRV 246
 WEFT_TEST_F(ServerTest, AllInterfacesByBothFamiliesOnOnePort) {
   MaybeServer server = co_await StartServer(Echo, "", 0);
   WEFT_ASSERT_OK(server.status());
@@ -506,7 +506,7 @@ bool Exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-// 267, 269.
+// UNIX 267, 269
 WEFT_TEST_F(ServerTest, UnixSocketsWorkAsTcpDoes) {
   ShortDirectory directory;
   const std::string path = directory.File("s");
@@ -526,7 +526,7 @@ WEFT_TEST_F(ServerTest, UnixSocketsWorkAsTcpDoes) {
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr("unix:" + path));
 }
 
-// 268, 269.
+// UNIX 268, 269
 WEFT_TEST_F(ServerTest, AStaleSocketFileIsReplacedAndNothingElse) {
   ShortDirectory directory;
   const std::string path = directory.File("s");
@@ -550,7 +550,7 @@ WEFT_TEST_F(ServerTest, AStaleSocketFileIsReplacedAndNothingElse) {
   ::unlink(path.c_str());
 }
 
-// 270.
+// UNIX 270
 WEFT_TEST_F(ServerTest, AUnixPathMayBeTooLong) {
   const std::string path = "/tmp/" + std::string(200, 'x');
   MaybeServer server = co_await StartUnixServer(Echo, path);
@@ -559,7 +559,7 @@ WEFT_TEST_F(ServerTest, AUnixPathMayBeTooLong) {
   EXPECT_THAT(std::string(client.status().message()), HasSubstr("AF_UNIX path too long"));
 }
 
-// 271.
+// UNIX 271
 WEFT_TEST_F(ServerTest, AbstractNamesNeedNoFile) {
   const std::string name = absl::StrCat(std::string(1, '\0'), "weft-server-test-", ::getpid());
   MaybeServer server = co_await StartUnixServer(Echo, name);

@@ -117,7 +117,7 @@ TEST(SocketAddressTest, DoesNotStopAtANul) {
   EXPECT_THAT(ParseError(std::string_view("unix:\0b", 7)), HasSubstr("unix:@name"));
 }
 
-// 270.
+// UNIX 270
 TEST(SocketAddressTest, RefusesAUnixPathThatIsTooLong) {
   const std::string longest(107, 'x');
   EXPECT_TRUE(SocketAddress::FromUnixPath(longest).ok());

@@ -36,7 +36,7 @@ Coro<std::string> RecvText(Socket& socket) {
   co_return std::string(buffer, *count);
 }
 
-// 260.
+// SOCK 260
 WEFT_TEST_F(SocketTest, RecvFillsAtMostTheBuffer) {
   auto [a, b] = Socket::Pair().value();
   absl::StatusOr<size_t> sent = co_await a.Send("hello");
@@ -50,7 +50,7 @@ WEFT_TEST_F(SocketTest, RecvFillsAtMostTheBuffer) {
   EXPECT_EQ(rest, "lo");
 }
 
-// 258.
+// SOCK 258
 WEFT_TEST_F(SocketTest, RecvIsEmptyAtTheEnd) {
   auto [a, b] = Socket::Pair().value();
   a.Close();
@@ -58,7 +58,7 @@ WEFT_TEST_F(SocketTest, RecvIsEmptyAtTheEnd) {
   EXPECT_EQ(text, "");
 }
 
-// 254.
+// SOCK 254
 WEFT_TEST_F(SocketTest, CancelledRecvLosesNothing) {
   auto [a, b] = Socket::Pair().value();
   Task<std::string> reading = CreateTask(RecvText(b));
@@ -173,7 +173,7 @@ TEST_F(SocketTest, CancelsThatComeTooLateLoseNothing) {
   EXPECT_EQ(poller.pending(), 0u);
 }
 
-// 255.
+// SOCK 255
 WEFT_TEST_F(SocketTest, SendAllSendsAll) {
   auto [a, b] = Socket::Pair().value();
   EXPECT_TRUE(a.SetOption(SocketOption::kSendBuffer, 4096).ok());
@@ -213,7 +213,7 @@ WEFT_TEST_F(SocketTest, CancelledSendAllEnds) {
   EXPECT_TRUE(sending.Cancelled());
 }
 
-// 256.
+// SOCK 256
 WEFT_TEST_F(SocketTest, ConnectToAClosedPortIsRefused) {
   Socket listener = Socket::Open(SocketDomain::kInet).value();
   EXPECT_TRUE(listener.Bind(SocketAddress::Ipv4Loopback(0)).ok());
@@ -227,7 +227,7 @@ WEFT_TEST_F(SocketTest, ConnectToAClosedPortIsRefused) {
             "connect to " + address.ToString() + ": Connection refused [ECONNREFUSED]");
 }
 
-// 257.
+// SOCK 257
 WEFT_TEST_F(SocketTest, AcceptGivesASocketThatIsOurs) {
   Socket listener = Socket::Open(SocketDomain::kInet).value();
   EXPECT_TRUE(listener.Bind(SocketAddress::Ipv4Loopback(0)).ok());
@@ -251,7 +251,7 @@ WEFT_TEST_F(SocketTest, AcceptGivesASocketThatIsOurs) {
   EXPECT_EQ(client.PeerAddress().value(), accepted->LocalAddress().value());
 }
 
-// 259, 263.
+// SOCK 259, UDP 263
 WEFT_TEST_F(SocketTest, DatagramsCarryTheirSender) {
   Socket a = Socket::Open(SocketDomain::kInet, SocketType::kDatagram).value();
   Socket b = Socket::Open(SocketDomain::kInet, SocketType::kDatagram).value();

@@ -52,7 +52,7 @@ Coro<std::string> ReadLineText(StreamReader& reader) {
   co_return *text;
 }
 
-// 196.
+// RDR 196
 WEFT_TEST_F(StreamReaderTest, ReadLineGivesLinesAndThenNothing) {
   StreamPair pair;
   pair.a.writer.Write("ab\ncd");
@@ -68,7 +68,7 @@ WEFT_TEST_F(StreamReaderTest, ReadLineGivesLinesAndThenNothing) {
   EXPECT_EQ(third.value(), "");
 }
 
-// 197.
+// RDR 197
 WEFT_TEST_F(StreamReaderTest, ReadGivesWhatIsThere) {
   StreamPair pair;
   Text none = co_await pair.b.reader.Read(0);
@@ -85,7 +85,7 @@ WEFT_TEST_F(StreamReaderTest, ReadGivesWhatIsThere) {
   EXPECT_EQ(third.value(), "");
 }
 
-// 198.
+// RDR 198
 WEFT_TEST_F(StreamReaderTest, ReadAllWaitsForTheEnd) {
   StreamPair pair;
   Task<std::string> reading = CreateTask(ReadText(pair.b.reader, -1));
@@ -108,7 +108,7 @@ WEFT_TEST_F(StreamReaderTest, ReadAllOfMuch) {
   EXPECT_TRUE(all.value() == data);
 }
 
-// 199.
+// RDR 199
 WEFT_TEST_F(StreamReaderTest, AtEofOnlyWhenAllIsRead) {
   StreamPair pair;
   pair.a.writer.Write("ab");
@@ -120,7 +120,7 @@ WEFT_TEST_F(StreamReaderTest, AtEofOnlyWhenAllIsRead) {
   EXPECT_TRUE(pair.b.reader.AtEof());
 }
 
-// 200.
+// RDR 200
 WEFT_TEST_F(StreamReaderTest, ReadExactlySaysHowMuchCame) {
   StreamPair pair;
   pair.a.writer.Write("abc");
@@ -134,7 +134,7 @@ WEFT_TEST_F(StreamReaderTest, ReadExactlySaysHowMuchCame) {
   EXPECT_EQ(rest.value(), "abc");
 }
 
-// 201.
+// RDR 201
 WEFT_TEST_F(StreamReaderTest, ReadExactlyOfNothingAndOfLess) {
   StreamPair pair;
   WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadExactly(-1)), ValueError);
@@ -153,7 +153,7 @@ WEFT_TEST_F(StreamReaderTest, ReadExactlyAcrossManySlabs) {
   EXPECT_EQ(rest.value(), "rest");
 }
 
-// 202.
+// RDR 202
 WEFT_TEST_F(StreamReaderTest, ALineThatIsTooLongIsDropped) {
   StreamPair pair(Socket::Pair().value(), /*limit=*/5);
   co_await Feed(pair.a.writer, pair.b.reader, "longer than five\nline2\n");
@@ -178,7 +178,7 @@ WEFT_TEST_F(StreamReaderTest, ALineWithoutAnEndIsDroppedAsFarAsItCame) {
   EXPECT_EQ(second.value(), "x\n");
 }
 
-// 203.
+// RDR 203
 WEFT_TEST_F(StreamReaderTest, ReadUntilOverTheLimitTakesNothing) {
   StreamPair pair(Socket::Pair().value(), /*limit=*/5);
   co_await Feed(pair.a.writer, pair.b.reader, "longer than five;x");
@@ -190,7 +190,7 @@ WEFT_TEST_F(StreamReaderTest, ReadUntilOverTheLimitTakesNothing) {
   EXPECT_EQ(text.value(), "longer than five;x");
 }
 
-// 204.
+// RDR 204
 WEFT_TEST_F(StreamReaderTest, ReadUntilAtTheEndTakesNothing) {
   StreamPair pair;
   pair.a.writer.Write("abc");
@@ -201,7 +201,7 @@ WEFT_TEST_F(StreamReaderTest, ReadUntilAtTheEndTakesNothing) {
   EXPECT_EQ(rest.value(), "abc");
 }
 
-// 205.
+// RDR 205
 WEFT_TEST_F(StreamReaderTest, ASeparatorMayComeInTwoChunks) {
   StreamPair pair;
   auto read = [](StreamReader& reader) -> Coro<std::string> {
@@ -219,7 +219,7 @@ WEFT_TEST_F(StreamReaderTest, ASeparatorMayComeInTwoChunks) {
   EXPECT_EQ(rest.value(), "cd");
 }
 
-// 206.
+// RDR 206
 WEFT_TEST_F(StreamReaderTest, SeparatorsMayNotBeEmpty) {
   StreamPair pair;
   std::vector<std::string> none;
@@ -230,7 +230,7 @@ WEFT_TEST_F(StreamReaderTest, SeparatorsMayNotBeEmpty) {
   WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.reader.ReadUntil(one_empty)), ValueError);
 }
 
-// 207.
+// RDR 207
 WEFT_TEST_F(StreamReaderTest, SeveralSeparatorsGiveTheShortestText) {
   StreamPair pair;
   pair.a.writer.Write("a;b\nc");
@@ -297,7 +297,7 @@ WEFT_TEST_F(StreamReaderTest, ChunksDoNotMatterToReadUntil) {
   }
 }
 
-// 208.
+// RDR 208
 WEFT_TEST_F(StreamReaderTest, OneReaderAtATime) {
   StreamPair pair;
   Task<std::string> first = CreateTask(ReadText(pair.b.reader, 100));
@@ -317,7 +317,7 @@ WEFT_TEST_F(StreamReaderTest, OneReaderAtATime) {
   EXPECT_EQ(text, "x");
 }
 
-// 209: at every moment.
+// RDR 209: at every moment.
 WEFT_TEST_F(StreamReaderTest, ACancelledReadLosesNothing) {
   int cancelled_with_data = 0;
   for (int rounds = 0; rounds < 8; ++rounds) {
@@ -365,7 +365,7 @@ WEFT_TEST_F(StreamReaderTest, TimeoutsLoseNothing) {
   EXPECT_EQ(text.value(), "abababababababababab");
 }
 
-// 210.
+// RDR 210
 WEFT_TEST_F(StreamReaderTest, AnExceptionThatWasSetIsThrownByAllReads) {
   StreamPair pair;
   Task<std::string> reading = CreateTask(ReadText(pair.b.reader, 100));
@@ -379,7 +379,7 @@ WEFT_TEST_F(StreamReaderTest, AnExceptionThatWasSetIsThrownByAllReads) {
   WEFT_EXPECT_THROW(static_cast<void>(co_await pair.b.writer.Drain()), ValueError);
 }
 
-// 212.
+// RDR 212
 WEFT_TEST_F(StreamReaderTest, WhatIsThereNeedsNoRound) {
   StreamPair pair;
   co_await Feed(pair.a.writer, pair.b.reader, "abcd\nef;gh");
@@ -396,7 +396,7 @@ WEFT_TEST_F(StreamReaderTest, WhatIsThereNeedsNoRound) {
   EXPECT_EQ(a.value() + b.value() + c.value() + d.value(), "abcd\nef;gh");
 }
 
-// 213.
+// RDR 213
 WEFT_TEST_F(StreamReaderTest, TheLimitIsPositive) {
   auto [a, b] = Socket::Pair().value();
   EXPECT_THROW(ToConnection(std::move(a), 0), ValueError);
@@ -404,7 +404,7 @@ WEFT_TEST_F(StreamReaderTest, TheLimitIsPositive) {
   co_return;
 }
 
-// 214: nothing is read that nobody waits for.
+// RDR 214: nothing is read that nobody waits for.
 WEFT_TEST_F(StreamReaderTest, APeerThatIsTooFastIsHeldUp) {
   StreamPair pair;
   pair.a.writer.Write(std::string(4 << 20, 'x'));

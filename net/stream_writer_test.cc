@@ -51,7 +51,7 @@ void Reset(StreamWriter& writer) {
   writer.Abort();
 }
 
-// 215.
+// WTR 215
 WEFT_TEST_F(StreamWriterTest, DrainWithinTheMarksDoesNotWait) {
   StreamPair pair;
   EXPECT_THAT(pair.a.writer.GetWriteBufferLimits(), Pair(16384u, 65536u));
@@ -65,7 +65,7 @@ WEFT_TEST_F(StreamWriterTest, DrainWithinTheMarksDoesNotWait) {
   EXPECT_EQ(pair.a.writer.GetWriteBufferSize(), 0u);
 }
 
-// 216.
+// WTR 216
 WEFT_TEST_F(StreamWriterTest, DrainWaitsForASlowReader) {
   StreamPair pair(co_await TcpPair());
   const std::string data = Pattern(kMuch);
@@ -89,7 +89,7 @@ WEFT_TEST_F(StreamWriterTest, DrainWaitsForASlowReader) {
   EXPECT_TRUE(received == data);
 }
 
-// 217.
+// WTR 217
 WEFT_TEST_F(StreamWriterTest, AllWhoDrainAreToldOfTheEnd) {
   StreamPair pair;
   pair.a.writer.Write(std::string(4 << 20, 'x'));
@@ -107,7 +107,7 @@ WEFT_TEST_F(StreamWriterTest, AllWhoDrainAreToldOfTheEnd) {
   EXPECT_EQ(all.size(), size_t{4} << 20);
 }
 
-// 217, 218.
+// WTR 217, 218
 WEFT_TEST_F(StreamWriterTest, AllWhoDrainAreToldOfAReset) {
   StreamPair pair(co_await TcpPair());
   pair.a.writer.Write(std::string(kMuch, 'x'));
@@ -132,7 +132,7 @@ WEFT_TEST_F(StreamWriterTest, AllWhoDrainAreToldOfAReset) {
   EXPECT_THAT(ErrnoOf(closed), AnyOf(ECONNRESET, EPIPE)) << closed;
 }
 
-// 219.
+// WTR 219
 WEFT_TEST_F(StreamWriterTest, CloseSendsWhatWasWritten) {
   StreamPair pair(co_await TcpPair());
   const std::string data = Pattern(5 << 20);
@@ -153,7 +153,7 @@ WEFT_TEST_F(StreamWriterTest, SoDoesTheDestructor) {
   EXPECT_TRUE(all == data);
 }
 
-// 220.
+// WTR 220
 WEFT_TEST_F(StreamWriterTest, ClosingTwiceIsClosingOnce) {
   StreamPair pair;
   EXPECT_FALSE(pair.a.writer.IsClosing());
@@ -167,7 +167,7 @@ WEFT_TEST_F(StreamWriterTest, ClosingTwiceIsClosingOnce) {
   pair.a.writer.Abort();
 }
 
-// 221.
+// WTR 221
 WEFT_TEST_F(StreamWriterTest, UnreadDataDoesNotKeepItOpen) {
   StreamPair pair(co_await TcpPair());
   pair.b.writer.Write("unread");
@@ -179,7 +179,7 @@ WEFT_TEST_F(StreamWriterTest, UnreadDataDoesNotKeepItOpen) {
   EXPECT_TRUE(closed.ok());
 }
 
-// 222.
+// WTR 222
 WEFT_TEST_F(StreamWriterTest, HalfCloseLeavesTheOtherHalf) {
   StreamPair pair(co_await TcpPair());
   EXPECT_TRUE(pair.a.writer.CanWriteEof());
@@ -204,7 +204,7 @@ WEFT_TEST_F(StreamWriterTest, TheEndComesBehindWhatWasWritten) {
   EXPECT_TRUE(all == data);
 }
 
-// 223.
+// WTR 223
 WEFT_TEST_F(StreamWriterTest, NothingIsWrittenAfterTheEnd) {
   StreamPair pair;
   pair.a.writer.WriteEof();
@@ -218,7 +218,7 @@ WEFT_TEST_F(StreamWriterTest, NothingIsWrittenAfterTheEnd) {
   co_return;
 }
 
-// 224.
+// WTR 224
 WEFT_TEST_F(StreamWriterTest, DrainAfterCloseFails) {
   StreamPair pair;
   pair.a.writer.Close();
@@ -226,7 +226,7 @@ WEFT_TEST_F(StreamWriterTest, DrainAfterCloseFails) {
   EXPECT_THAT(std::string(drained.message()), HasSubstr("Connection lost"));
 }
 
-// 225.
+// WTR 225
 WEFT_TEST_F(StreamWriterTest, WriteLinesWritesAll) {
   StreamPair pair;
   std::vector<std::string> lines;
@@ -240,7 +240,7 @@ WEFT_TEST_F(StreamWriterTest, WriteLinesWritesAll) {
   EXPECT_EQ(all, "ab");
 }
 
-// 226.
+// WTR 226
 WEFT_TEST_F(StreamWriterTest, MarksOfZeroWaitForEveryByte) {
   StreamPair pair;
   WEFT_EXPECT_THROW(pair.a.writer.SetWriteBufferLimits(1, 2), ValueError);
@@ -261,7 +261,7 @@ WEFT_TEST_F(StreamWriterTest, MarksOfZeroWaitForEveryByte) {
 
 int warnings = 0;
 
-// 227.
+// WTR 227
 WEFT_TEST_F(StreamWriterTest, WritingToAPeerThatHasGoneIsAnErrorAndNoSignal) {
   StreamPair pair(co_await TcpPair());
   Reset(pair.b.writer);
