@@ -101,7 +101,7 @@ TEST_P(EpollPollerTest, TheExpiryForADroppedDeadlineEndsNoSleep) {
   EXPECT_GE(Now(), deadline);
 }
 
-// Conformance row 328.
+// POLL 328
 TEST_P(EpollPollerTest, AnEpollDescriptorCanBeWatched) {
   const int inner = ::epoll_create1(EPOLL_CLOEXEC);
   Own(inner);

@@ -475,7 +475,7 @@ TEST_P(PollerConformanceTest, ADuplicateOfARetiredSocketCausesNoWork) {
   EXPECT_LT(CpuTime() - before, absl::Milliseconds(20));
 }
 
-// Conformance row 322: asyncio accepts the second watch and never calls it.
+// POLL 322: asyncio accepts the second watch and never calls it.
 TEST_P(PollerConformanceTest, AWatchedNumberClosedWithoutOurKnowledgeCanBeWatchedAgain) {
   const Pipe old, fresh;
   Own(old.write_end());
