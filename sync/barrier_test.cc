@@ -36,7 +36,7 @@ class BarrierTest : public ::testing::Test {
   TestLoop loop_;
 };
 
-// 178; hops: the last +0, the others +1.
+// BAR 178; hops: the last +0, the others +1.
 TEST_F(BarrierTest, ReleasesAllTogetherWithAnIndexByArrival) {
   for (int again = 0; again < 2; ++again) {
     for (const char* name : {"a", "b", "c"}) Spawn(Party(name));
@@ -47,7 +47,7 @@ TEST_F(BarrierTest, ReleasesAllTogetherWithAnIndexByArrival) {
   }
 }
 
-// 179
+// BAR 179
 TEST_F(BarrierTest, TellsHowManyWait) {
   EXPECT_EQ(barrier_->Parties(), 3);
   Spawn(Party("a"));
@@ -62,7 +62,7 @@ TEST_F(BarrierTest, TellsHowManyWait) {
               ::testing::ThrowsMessage<ValueError>("parties must be > 0"));
 }
 
-// 180
+// BAR 180
 TEST_F(BarrierTest, ResetFailsThoseWhoWait) {
   Spawn(Party("a"));
   Spawn(Party("b"));
@@ -81,7 +81,7 @@ TEST_F(BarrierTest, ResetFailsThoseWhoWait) {
   EXPECT_EQ(trace_.Take(), "e2, c0, d1");
 }
 
-// 181
+// BAR 181
 TEST_F(BarrierTest, AbortFailsAllUntilReset) {
   Spawn(Party("a"));
   loop_.RunRound();
@@ -114,7 +114,7 @@ TEST_F(BarrierTest, ErrorsSayWhy) {
               ::testing::ThrowsMessage<BrokenBarrierError>("Barrier aborted"));
 }
 
-// 182
+// BAR 182
 TEST_F(BarrierTest, OfOneNeverBlocks) {
   barrier_ = std::make_unique<Barrier>(1);
   Spawn([&]() -> Coro<void> {
@@ -189,7 +189,7 @@ TEST_F(BarrierTest, FramesMayGoBeforeOrAfterTheBarrier) {
   EXPECT_EQ(barrier_->NWaiting(), 0);
 }
 
-// 312
+// DBG 312
 TEST_F(BarrierTest, TextShowsTheState) {
   EXPECT_EQ(barrier_->ToString(), "<Barrier [filling, waiters:0/3]>");
   Spawn(Party("a"));

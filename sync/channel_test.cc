@@ -275,7 +275,7 @@ TEST_F(ChannelTest, FramesMayGoBeforeOrAfterTheChannel) {
   EXPECT_EQ(outer.TryReceive(), std::string(100, 'y'));
 }
 
-// 312
+// DBG 312
 TEST_F(ChannelTest, TextShowsTheState) {
   EXPECT_EQ(channel_->ToString(), "<Channel capacity=0 size=0>");
   Spawn(Sender("s", 1));

@@ -41,7 +41,7 @@ class ConditionTest : public ::testing::Test {
   TestLoop loop_;
 };
 
-// 166
+// COND 166
 TEST_F(ConditionTest, NeedsTheLock) {
   Task<void> wait = CreateTask(condition_->Wait());
   loop_.RunRound();
@@ -55,7 +55,7 @@ TEST_F(ConditionTest, NeedsTheLock) {
               ::testing::ThrowsMessage<RuntimeError>("Lock is not acquired."));
 }
 
-// 167
+// COND 167
 TEST_F(ConditionTest, NotifyWakesThoseWhoWaitedLongest) {
   for (int i = 0; i < 4; ++i) Spawn(Waiter(i));
   loop_.RunRound();
@@ -69,7 +69,7 @@ TEST_F(ConditionTest, NotifyWakesThoseWhoWaitedLongest) {
   EXPECT_EQ(condition_->ToString(), "<Condition [unlocked, waiters:2]>");
 }
 
-// 168; hops: all of NotifyAll +1 if nobody awaits while holding the lock.
+// COND 168; hops: all of NotifyAll +1 if nobody awaits while holding the lock.
 TEST_F(ConditionTest, NotifyAllWakesAllInOrder) {
   for (int i = 0; i < 4; ++i) Spawn(Waiter(i));
   loop_.RunRound();
@@ -82,7 +82,7 @@ TEST_F(ConditionTest, NotifyAllWakesAllInOrder) {
   EXPECT_EQ(trace_.Take(), "0, 1, 2, 3");
 }
 
-// 169
+// COND 169
 TEST_F(ConditionTest, CancelledWaiterHoldsTheLock) {
   Task<void> task = CreateTask(Waiter(0));
   loop_.RunRound();
@@ -94,7 +94,7 @@ TEST_F(ConditionTest, CancelledWaiterHoldsTheLock) {
   EXPECT_FALSE(condition_->Locked());
 }
 
-// 170
+// COND 170
 TEST_F(ConditionTest, SecondCancelDoesNotMakeItLeaveWithoutTheLock) {
   Task<void> task = CreateTask(Waiter(0));
   loop_.RunRound();
@@ -114,7 +114,7 @@ TEST_F(ConditionTest, SecondCancelDoesNotMakeItLeaveWithoutTheLock) {
   EXPECT_TRUE(task.Cancelled());
 }
 
-// 171
+// COND 171
 TEST_F(ConditionTest, WaitForReturnsThePredicatesValue) {
   std::string value;
   Task<std::optional<std::string>> task = CreateTask([&]() -> Coro<std::optional<std::string>> {
@@ -276,7 +276,7 @@ TEST_F(ConditionTest, FramesMayGoBeforeOrAfterTheCondition) {
   EXPECT_FALSE(condition_->Locked());
 }
 
-// 312
+// DBG 312
 TEST_F(ConditionTest, TextShowsTheState) {
   EXPECT_EQ(condition_->ToString(), "<Condition [unlocked]>");
   Spawn(Waiter(0));

@@ -29,7 +29,7 @@ class EventTest : public ::testing::Test {
   TestLoop loop_;
 };
 
-// 162
+// EVT 162
 TEST_F(EventTest, SetReleasesAllInOrderInTheNextRound) {
   for (int i = 0; i < 3; ++i) Spawn(Waiter(i));
   loop_.RunRound();
@@ -45,7 +45,7 @@ TEST_F(EventTest, SetReleasesAllInOrderInTheNextRound) {
   EXPECT_EQ(trace_.Take(), "0, 1, 2, behind");
 }
 
-// 162, 185
+// EVT 162, QUE 185
 TEST_F(EventTest, WaitOnASetEventDoesNotSuspend) {
   event_->Set();
   Spawn(Waiter(0));
@@ -55,7 +55,7 @@ TEST_F(EventTest, WaitOnASetEventDoesNotSuspend) {
   EXPECT_EQ(trace_.Take(), "0");
 }
 
-// 163
+// EVT 163
 TEST_F(EventTest, ClearRightAfterSetReleasesThoseWhoWaited) {
   for (int i = 0; i < 3; ++i) Spawn(Waiter(i));
   loop_.RunRound();
@@ -72,7 +72,7 @@ TEST_F(EventTest, ClearRightAfterSetReleasesThoseWhoWaited) {
   EXPECT_EQ(trace_.Take(), "3");
 }
 
-// 164
+// EVT 164
 TEST_F(EventTest, CancelledWaiterDoesNotDisturbTheOthers) {
   Spawn(Waiter(0));
   Task<void> cancelled = CreateTask(Waiter(1));
@@ -112,7 +112,7 @@ TEST_F(EventTest, CancellationOfOneselfIsDeliveredAtTheWait) {
   EXPECT_EQ(trace_.Take(), "0 cancelled");
 }
 
-// 165
+// EVT 165
 TEST_F(EventTest, SecondSetHasNoEffect) {
   event_->Set();
   event_->Set();
@@ -170,7 +170,7 @@ TEST_F(EventTest, MayBeReachedThroughWrappers) {
   EXPECT_TRUE(task.Done());
 }
 
-// 312
+// DBG 312
 TEST_F(EventTest, TextShowsTheState) {
   EXPECT_EQ(event_->ToString(), "<Event [unset]>");
   Spawn(Waiter(0));

@@ -34,7 +34,7 @@ class LockTest : public ::testing::Test {
   TestLoop loop_;
 };
 
-// 156
+// LOCK 156
 TEST_F(LockTest, PassesInOrderOneAtATime) {
   for (int i = 0; i < 5; ++i) Spawn(Holder(i, 1));
 
@@ -44,13 +44,13 @@ TEST_F(LockTest, PassesInOrderOneAtATime) {
   EXPECT_FALSE(lock_->Locked());
 }
 
-// 157
+// LOCK 157
 TEST_F(LockTest, ReleaseOfAFreeLockIsAnError) {
   EXPECT_THAT([&] { lock_->Release(); },
               ::testing::ThrowsMessage<RuntimeError>("Lock is not acquired."));
 }
 
-// 158, 185
+// LOCK 158, QUE 185
 TEST_F(LockTest, AcquireOfAFreeLockDoesNotSuspend) {
   Spawn(Holder(0, 1));
 
@@ -62,7 +62,7 @@ TEST_F(LockTest, AcquireOfAFreeLockDoesNotSuspend) {
   EXPECT_FALSE(lock_->Locked());
 }
 
-// 159
+// LOCK 159
 TEST_F(LockTest, NewcomerGoesBehindTheWaiters) {
   Spawn([&]() -> Coro<void> {
     Lock::Guard guard = co_await lock_->Acquire();
@@ -80,7 +80,7 @@ TEST_F(LockTest, NewcomerGoesBehindTheWaiters) {
   EXPECT_EQ(trace_.Take(), "0, me");
 }
 
-// 160
+// LOCK 160
 TEST_F(LockTest, CancelledWaiterLeavesTheLockAlone) {
   Spawn(Holder(0, 3));
   Task<void> cancelled = CreateTask(Holder(1));
@@ -138,7 +138,7 @@ TEST_F(LockTest, NewcomerMayPassIfAllWaitersAreCancelled) {
   EXPECT_TRUE(lock_->TryAcquire());
 }
 
-// 161
+// LOCK 161
 TEST_F(LockTest, GuardReleasesOnceByReturnAndByException) {
   Task<void> task = CreateTask([&]() -> Coro<void> {
     Lock::Guard guard = co_await lock_->Acquire();
@@ -215,7 +215,7 @@ TEST_F(LockTest, FramesMayGoBeforeOrAfterTheLock) {
   EXPECT_EQ(trace_.Take(), "0");
 }
 
-// 312
+// DBG 312
 TEST_F(LockTest, TextShowsTheState) {
   EXPECT_EQ(lock_->ToString(), "<Lock [unlocked]>");
   Lock::Guard guard = lock_->TryAcquire();

@@ -56,7 +56,7 @@ std::vector<int> Drain(Q& queue) {
   return items;
 }
 
-// 184
+// QUE 184
 TEST_F(QueueTest, NowaitCallsFailWhenFullOrEmpty) {
   Make(2);
   EXPECT_THROW(queue_->GetNowait(), QueueEmpty);
@@ -73,7 +73,7 @@ TEST_F(QueueTest, NowaitCallsFailWhenFullOrEmpty) {
   EXPECT_EQ(queue_->MaxSize(), 2);
 }
 
-// 184
+// QUE 184
 TEST_F(QueueTest, NoLimitUnlessItIsPositive) {
   for (int64_t max_size : {0, -5}) {
     Make(max_size);
@@ -83,7 +83,7 @@ TEST_F(QueueTest, NoLimitUnlessItIsPositive) {
   }
 }
 
-// 185
+// QUE 185
 TEST_F(QueueTest, PutWithRoomAndGetOfAnItemDoNotSuspend) {
   Make(1);
   Spawn(Putter("p", 1));
@@ -94,7 +94,7 @@ TEST_F(QueueTest, PutWithRoomAndGetOfAnItemDoNotSuspend) {
   EXPECT_EQ(trace_.Take(), "p put, g got 1");
 }
 
-// 186
+// QUE 186
 TEST_F(QueueTest, BlockedPuttersGoOnInOrder) {
   Make(1);
   queue_->PutNowait(0);
@@ -110,7 +110,7 @@ TEST_F(QueueTest, BlockedPuttersGoOnInOrder) {
   EXPECT_EQ(trace_.Take(), "p1 put, p2 put, p3 put");
 }
 
-// 187
+// QUE 187
 TEST_F(QueueTest, GettersGetInOrder) {
   for (const char* name : {"a", "b", "c"}) Spawn(Getter(name));
   loop_.RunRound();
@@ -138,7 +138,7 @@ TEST_F(QueueTest, NewcomerMayTakeTheItemOfAWokenGetter) {
   EXPECT_EQ(trace_.Take(), "b got 2, a got 3");
 }
 
-// 188, 193
+// QUE 188, 193
 TEST_F(QueueTest, CancelledGetterLosesNoItem) {
   Task<void> a = CreateTask(Getter("a"));
   loop_.RunRound();
@@ -183,7 +183,7 @@ TEST_F(QueueTest, PutterCancelledAfterItWasWokenWakesTheNext) {
   EXPECT_THAT(Drain(*queue_), ElementsAre(2));
 }
 
-// 189
+// QUE 189
 TEST_F(QueueTest, JoinWaitsForTaskDoneOfAll) {
   auto join = [&]() -> Coro<void> {
     co_await queue_->Join();
@@ -208,7 +208,7 @@ TEST_F(QueueTest, JoinWaitsForTaskDoneOfAll) {
               ::testing::ThrowsMessage<ValueError>("task_done() called too many times"));
 }
 
-// 190
+// QUE 190
 TEST_F(QueueTest, PriorityQueueGivesTheSmallestFirstAndLifoTheLast) {
   PriorityQueue<int> smallest;
   PriorityQueue<int, std::greater<int>> largest;
@@ -232,7 +232,7 @@ TEST_F(QueueTest, EqualPrioritiesComeInOrder) {
   EXPECT_THAT(Drain(queue), ElementsAre(0, 13, 11, 12, 21, 25, 29));
 }
 
-// 191
+// QUE 191
 TEST_F(QueueTest, CancelledWaitersAreNotKept) {
   Make(1);
   std::vector<Task<void>> tasks;
@@ -252,7 +252,7 @@ TEST_F(QueueTest, CancelledWaitersAreNotKept) {
   EXPECT_EQ(queue_->ToString(), "<Queue maxsize=1 size=1 tasks=1>");
 }
 
-// 192
+// QUE 192
 TEST_F(QueueTest, MoveOnlyItemsPass) {
   using Item = std::unique_ptr<int>;
   Queue<Item> queue(1);
@@ -284,7 +284,7 @@ TEST_F(QueueTest, MoveOnlyItemsPass) {
   EXPECT_EQ(loop_.pending_tasks(), 0);
 }
 
-// 194
+// QUE 194
 TEST_F(QueueTest, ShutdownFailsPutsAndServesWhatIsLeft) {
   Make(1);
   queue_->PutNowait(1);
@@ -304,7 +304,7 @@ TEST_F(QueueTest, ShutdownFailsPutsAndServesWhatIsLeft) {
   EXPECT_THROW(queue_->GetNowait(), QueueShutDown);
 }
 
-// 194
+// QUE 194
 TEST_F(QueueTest, ShutdownWakesGettersOfAnEmptyQueue) {
   Spawn(Getter("a"));
   Spawn(Getter("b"));
@@ -336,7 +336,7 @@ TEST_F(QueueTest, ImmediateShutdownDropsItemsAndEndsJoin) {
   EXPECT_THROW(queue_->GetNowait(), QueueShutDown);
 }
 
-// 195
+// QUE 195
 TEST_F(QueueTest, ItemOfACancelledPutDoesNotAppear) {
   Make(1);
   queue_->PutNowait(0);
@@ -392,7 +392,7 @@ TEST_F(QueueTest, FramesMayGoBeforeOrAfterTheQueue) {
   EXPECT_EQ(outer.Size(), 1);
 }
 
-// 312
+// DBG 312
 TEST_F(QueueTest, TextShowsTheState) {
   Make(1);
   queue_->PutNowait(1);

@@ -36,7 +36,7 @@ class SemaphoreTest : public ::testing::Test {
   TestLoop loop_;
 };
 
-// 172
+// SEM 172
 TEST_F(SemaphoreTest, IsLockedWhenAllUnitsAreTaken) {
   Make(2);
   Spawn(Taker(0));
@@ -55,7 +55,7 @@ TEST_F(SemaphoreTest, IsLockedWhenAllUnitsAreTaken) {
   EXPECT_THROW(BoundedSemaphore(-1), ValueError);
 }
 
-// 173
+// SEM 173
 TEST_F(SemaphoreTest, OnlyABoundedOneRefusesExtraUnits) {
   BoundedSemaphore bounded(1);
   Make(1);
@@ -73,7 +73,7 @@ TEST_F(SemaphoreTest, OnlyABoundedOneRefusesExtraUnits) {
   EXPECT_EQ(bounded.Value(), 1);
 }
 
-// 174
+// SEM 174
 TEST_F(SemaphoreTest, UnitsGoToTheWaitersInOrder) {
   for (int i = 0; i < 3; ++i) Spawn(Taker(i));
   loop_.RunRound();
@@ -86,7 +86,7 @@ TEST_F(SemaphoreTest, UnitsGoToTheWaitersInOrder) {
   }
 }
 
-// 175
+// SEM 175
 TEST_F(SemaphoreTest, NewcomerGoesBehindTheWaiters) {
   for (int i = 0; i < 3; ++i) Spawn(Taker(i));
   loop_.RunRound();
@@ -106,7 +106,7 @@ TEST_F(SemaphoreTest, NewcomerGoesBehindTheWaiters) {
   EXPECT_EQ(semaphore_->Value(), 0);
 }
 
-// 177, 185
+// SEM 177, QUE 185
 TEST_F(SemaphoreTest, LimitsHowManyAreInside) {
   Make(5);
   int inside = 0, most = 0, done = 0;
@@ -223,7 +223,7 @@ TEST_F(SemaphoreTest, FramesThatEndInTheirWaitLoseNoUnit) {
   EXPECT_TRUE(semaphore_->TryAcquire());
 }
 
-// 312
+// DBG 312
 TEST_F(SemaphoreTest, TextShowsTheState) {
   EXPECT_EQ(Semaphore(3).ToString(), "<Semaphore [unlocked, value:3]>");
   Spawn(Taker(0));
@@ -234,7 +234,7 @@ TEST_F(SemaphoreTest, TextShowsTheState) {
   EXPECT_EQ(out.str(), "<BoundedSemaphore [unlocked, value:2]>");
 }
 
-// 176: units are conserved, nobody sleeps while one is free, and those who are
+// SEM 176: units are conserved, nobody sleeps while one is free, and those who are
 // not cancelled get theirs in the order in which they asked.
 TEST_F(SemaphoreTest, UnitsAreConservedUnderRandomCancellations) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
