@@ -250,7 +250,8 @@ inline constexpr size_t kDefaultStreamLimit = 64 * 1024;
 
 // StreamReader
 //
-// The receiving half of a connection. It receives only while somebody waits, so a
+// The receiving half of a connection, or all of a pipe that is read; that is closed
+// with its reader (pipe.h). It receives only while somebody waits, so a
 // peer that sends faster than it is read is held up by the kernel; and it holds
 // memory only while bytes are unread.
 //
@@ -281,7 +282,14 @@ class StreamReader {
  public:
   StreamReader() = default;  // None: good for nothing but to be assigned to.
   StreamReader(StreamReader&&) noexcept = default;
-  StreamReader& operator=(StreamReader&&) noexcept = default;
+  StreamReader& operator=(StreamReader&& other) noexcept {
+    if (this != &other) {
+      CloseIfOwner();
+      state_ = std::move(other.state_);
+    }
+    return *this;
+  }
+  ~StreamReader() { CloseIfOwner(); }
 
   explicit operator bool() const { return static_cast<bool>(state_); }
 
@@ -342,6 +350,10 @@ class StreamReader {
       : state_(std::move(state)) {}
 
  private:
+  void CloseIfOwner() {
+    if (state_ && state_->is_read_only()) state_->Abort();
+  }
+
   internal::IntrusivePtr<internal::StreamState> state_;
 };
 

@@ -50,7 +50,30 @@ StreamState::StreamState(Socket socket, size_t limit)
   if (!core()->closed) loop().owned().Watch(&at_loop_close_);
 }
 
+StreamState::StreamState(Socket socket, size_t limit, OneWay one_way)
+    : StreamState(std::move(socket), limit) {
+  one_way_ = std::make_unique<OneWayPart>(std::move(one_way), this);
+  if (one_way_->is_reader || !one_way_->is_pipe) return;
+  Operation& gone = one_way_->reader_gone;
+  gone.PrepareWaitReadable(socket_.handle());
+  if (loop().poller().Start(&gone) == StartResult::kDone) core()->ready.PushBack(&gone);
+}
+
 StreamState::~StreamState() = default;
+
+StreamState::OneWayPart::OneWayPart(OneWay one_way, StreamState* owner)
+    : OneWay(std::move(one_way)), reader_gone(owner) {}
+
+StreamState::OneWayPart::GoneOperation::GoneOperation(StreamState* owner)
+    : Operation([](Runnable* runnable) {
+        static_cast<GoneOperation*>(runnable)->stream->OnReaderGone();
+      }),
+      stream(owner) {}
+
+std::string StreamState::Describe(std::string_view what, std::string_view preposition) const {
+  if (one_way_ == nullptr) return socket_.state()->Describe(what, preposition);
+  return absl::StrCat(what, " ", preposition, " ", one_way_->name);
+}
 
 // -- Reading.
 
@@ -65,7 +88,7 @@ void StreamState::SetReadException(std::exception_ptr error) {
 }
 
 StartResult StreamState::StartReceive() {
-  receive_.PrepareRecvLent(socket_.handle());
+  receive_.PrepareRecvLent(socket_.handle(), is_file() ? kAnyFile : 0);
   return loop().poller().Start(&receive_);
 }
 
@@ -140,7 +163,7 @@ void StreamState::FailRead(int64_t result) {
     eof_ = true;
     return;
   }
-  read_error_ = ErrnoStatus(result, socket_.state()->Describe("receive", "from"));
+  read_error_ = ErrnoStatus(result, Describe(is_file() ? "read" : "receive", "from"));
 }
 
 void StreamState::StopReading(StreamRead* read) {
@@ -161,15 +184,14 @@ void StreamState::StopReading(StreamRead* read) {
 void StreamState::Write(std::string_view data) {
   if (!write_error_.ok() || is_closing_) {
     if (writes_after_loss_ < kWritesBeforeWarning && ++writes_after_loss_ == kWritesBeforeWarning) {
-      Log(LogSeverity::kWarning,
-          absl::StrCat(socket_.state()->Describe("write", "to"), ": the connection is lost"));
+      Log(LogSeverity::kWarning, absl::StrCat(Describe("write", "to"), ": the connection is lost"));
     }
     return;
   }
   if (core()->closed) return;
   if (data.size() > hard_limit_ - std::min(hard_limit_, queue_.size())) {
     FailWrite(absl::ResourceExhaustedError(
-        absl::StrCat(socket_.state()->Describe("write", "to"), ": more than ", hard_limit_,
+        absl::StrCat(Describe("write", "to"), ": more than ", hard_limit_,
                      " bytes would be unsent; the connection was dropped")));
     return Abort();
   }
@@ -179,7 +201,7 @@ void StreamState::Write(std::string_view data) {
     const size_t portion =
         is_sending_ ? data.size() : std::min(data.size(), kPiecesACall * pool.slab_size());
     if (!queue_.Append(data.substr(0, portion), &pool)) {
-      return FailWrite(ErrnoStatus(-ENOMEM, socket_.state()->Describe("write", "to")));
+      return FailWrite(ErrnoStatus(-ENOMEM, Describe("write", "to")));
     }
     data.remove_prefix(portion);
     if (!is_sending_ && queue_.size() >= pool.slab_size()) Flush();
@@ -191,6 +213,7 @@ void StreamState::Write(std::string_view data) {
 void StreamState::WriteEof() {
   if (wrote_eof_ || is_closing_) return;
   wrote_eof_ = true;
+  if (one_way_ != nullptr) return Close();
   Flush();
 }
 
@@ -210,7 +233,9 @@ void StreamState::SendQueue() {
       return UpdatePaused();
     }
     const size_t count = queue_.Pieces(pieces_, kPiecesACall);
-    if (count == 1) {
+    if (is_file()) {
+      send_.PrepareWrite(socket_.handle(), pieces_[0].data, pieces_[0].size);
+    } else if (count == 1) {
       send_.PrepareSend(socket_.handle(), pieces_[0].data, pieces_[0].size);
     } else {
       send_.PrepareSendMsg(socket_.handle(), pieces_, count);
@@ -227,7 +252,7 @@ void StreamState::SendQueue() {
 // False if the connection is lost.
 bool StreamState::FinishSend() {
   if (send_.result < 0) {
-    FailWrite(ErrnoStatus(send_.result, socket_.state()->Describe("send", "to")));
+    FailWrite(ErrnoStatus(send_.result, Describe(is_file() ? "write" : "send", "to")));
     return false;
   }
   queue_.Consume(static_cast<size_t>(send_.result));
@@ -299,6 +324,13 @@ void StreamState::Abort() {
   GoDown();
 }
 
+// The last reader of the pipe has closed it; or the wait for that has ended.
+void StreamState::OnReaderGone() {
+  if (one_way_->reader_gone.result < 0 || is_down_) return;
+  FailWrite(ErrnoStatus(-EPIPE, Describe("write", "to")));
+  Abort();
+}
+
 void StreamState::GoDown() {
   if (std::exchange(is_down_, true)) return;
   flush_.Unlink();
@@ -313,6 +345,10 @@ void StreamState::GoDown() {
 void StreamState::OnClosed() {
   is_closed_ = true;
   eof_ = true;
+  if (one_way_ != nullptr) {
+    one_way_->reader_gone.Unlink();
+    if (one_way_->after_closing != nullptr) one_way_->after_closing();
+  }
   EndRead();
   closers_.WakeAll();
   if (ConnectionOwner* owner = std::exchange(owner_, nullptr)) owner->OnConnectionLost(this);

@@ -8,9 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "weft/core/block_pool.h"
 #include "weft/core/cancellable.h"
@@ -56,6 +59,16 @@ class StreamRead : public Wait {
   IntrusivePtr<StreamState> stream_;
 };
 
+// What makes a stream that goes one way: a pipe, a terminal, a file, or one direction
+// of a socket.
+struct OneWay {
+  bool is_reader = false;
+  bool is_socket = false;
+  bool is_pipe = false;
+  std::string name;                          // For messages: "pipe 5", "standard input".
+  absl::AnyInvocable<void()> after_closing;  // May be null.
+};
+
 // One connection: what its reader and its writer share.
 //
 // Reading: only while somebody waits for it. A lent receive announces that there
@@ -73,6 +86,11 @@ class StreamRead : public Wait {
 //     |                                                      ^
 //     +------------------------ Abort() ---------------------+
 //
+// A stream that goes one way has only one of the two, which owns it: the reader of a
+// pipe closes it. The end of what is written to a pipe is that it is closed. That
+// nobody reads it any more is noticed without writing: a wait for its write end to
+// be readable ends then, and only then.
+//
 // From the beginning until it is closed a connection counts as a reference to
 // itself: whoever lets go of its reader and writer does not have to wait.
 //
@@ -80,6 +98,7 @@ class StreamRead : public Wait {
 class StreamState final : public ListNode, public PooledObject {
  public:
   StreamState(Socket socket, size_t limit);
+  StreamState(Socket socket, size_t limit, OneWay one_way);
   StreamState(const StreamState&) = delete;
 
   void AddRef() { ++refs_; }
@@ -92,6 +111,12 @@ class StreamState final : public ListNode, public PooledObject {
   Socket& socket() { return socket_; }
 
   void set_owner(ConnectionOwner* owner) { owner_ = owner; }
+
+  // Nothing can be written, so the reader owns it.
+  bool is_read_only() const { return one_way_ != nullptr && one_way_->is_reader; }
+
+  // For messages: "send to 127.0.0.1:80".
+  std::string Describe(std::string_view what, std::string_view preposition) const;
 
   // -- Reading.
 
@@ -168,6 +193,14 @@ class StreamState final : public ListNode, public PooledObject {
     explicit SendOperation(StreamState* owner);
     StreamState* const stream;
   };
+  // What only streams that go one way have.
+  struct OneWayPart : OneWay {
+    OneWayPart(OneWay one_way, StreamState* owner);
+    struct GoneOperation final : Operation {
+      explicit GoneOperation(StreamState* owner);
+      StreamState* const stream;
+    } reader_gone;
+  };
   // A stream that was closed, and still has something to send when its loop is
   // closed, goes down without.
   struct AtLoopClose : LoopOwned {
@@ -199,6 +232,9 @@ class StreamState final : public ListNode, public PooledObject {
   void UpdatePaused();
   void AfterSending();
 
+  bool is_file() const { return one_way_ != nullptr && !one_way_->is_socket; }
+  void OnReaderGone();
+
   void GoDown();
   void OnClosed();
 
@@ -216,6 +252,7 @@ class StreamState final : public ListNode, public PooledObject {
 
   Socket socket_;
   ConnectionOwner* owner_ = nullptr;
+  std::unique_ptr<OneWayPart> one_way_;
 
   ReadBuffer buffer_;
   StreamRead* reader_ = nullptr;

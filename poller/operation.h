@@ -52,6 +52,9 @@ inline constexpr int kWaitAgain = 1;
 // whoever owns it.
 inline constexpr int kKeepOpen = 1;
 
+// Flags of `PrepareRecvLent()`: the handle need be no socket.
+inline constexpr int kAnyFile = 1;
+
 // Flags of `PrepareFsync()`: only what is needed to read the data back.
 inline constexpr int kDataOnly = 1;
 
@@ -102,8 +105,11 @@ struct Operation : Runnable {
 
   // Waits until there is something to receive, without a buffer to put it in.
   // When it is done, `Poller::FetchLent()` fetches the bytes. For stream
-  // sockets; an idle connection holds no memory but the operation.
-  void PrepareRecvLent(NativeHandle from) { Prepare(OpCode::kRecvLent, from); }
+  // sockets, and by `kAnyFile` for pipes, terminals and files as well; an idle
+  // connection holds no memory but the operation.
+  void PrepareRecvLent(NativeHandle from, int lent_flags = 0) {
+    Prepare(OpCode::kRecvLent, from, lent_flags);
+  }
 
   // Sends. `result`: how many bytes were taken, which may be fewer than `size`.
   // Never raises SIGPIPE; a peer that has gone is -EPIPE or -ECONNRESET.

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -228,6 +229,19 @@ int64_t FinishConnect(NativeHandle socket) {
 
 int64_t Receive(NativeHandle socket, void* data, size_t size, int flags) {
   return Try([&] { return ::recv(static_cast<int>(socket), data, size, flags); });
+}
+
+int64_t Read(NativeHandle handle, void* data, size_t size) {
+  const int fd = static_cast<int>(handle);
+  const int64_t result = Try([&] { return ::read(fd, data, size); });
+  // A named pipe that nobody has opened to write yet reads as if at its end; poll(2)
+  // knows better.
+  struct stat status;
+  if (result == 0 && size != 0 && ::fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) &&
+      IsReady(handle, /*to_write=*/false) == 0) {
+    return kWouldBlock;
+  }
+  return result;
 }
 
 int IsReady(NativeHandle handle, bool to_write) {

@@ -33,6 +33,10 @@ int64_t FinishConnect(NativeHandle socket);
 // Receives into plain memory.
 int64_t Receive(NativeHandle socket, void* data, size_t size, int flags);
 
+// The same from whatever can be read. A named pipe is not at its end before anybody
+// has opened it to write.
+int64_t Read(NativeHandle handle, void* data, size_t size);
+
 // 1 if `handle` is readable (writable) now, which an end or an error counts as; 0
 // if it is not; -EBADF if it is not open.
 int IsReady(NativeHandle handle, bool to_write);

@@ -145,6 +145,65 @@ TEST_P(PollerConformanceTest, AFullPipeTakesMoreWhenItIsRead) {
   EXPECT_EQ(RunUntilDone(&more), 1);
 }
 
+TEST_P(PollerConformanceTest, APipeLendsWhatItHasAndTheEnd) {
+  const Pipe pipe;
+  Own(pipe.read_end());
+  TestOperation recv;
+  Slab slab;
+  recv.PrepareRecvLent(pipe.read_end(), kAnyFile);
+  if (poller().Start(&recv) == StartResult::kDone) {
+    ASSERT_EQ(poller().FetchLent(&recv, &pool_, &slab), StartResult::kPending);
+  }
+  ASSERT_EQ(::write(pipe.write_end(), "hello", 5), 5);
+
+  RunUntilDone(&recv);
+  ASSERT_EQ(poller().FetchLent(&recv, &pool_, &slab), StartResult::kDone);
+  ASSERT_EQ(recv.result, 5);
+  EXPECT_EQ(std::string(slab.data(), 5), "hello");
+
+  Retire(pipe.write_end());
+  recv.PrepareRecvLent(pipe.read_end(), kAnyFile);
+  recv.runs = 0;
+  Do(&recv);
+  while (poller().FetchLent(&recv, &pool_, &slab) == StartResult::kPending) {
+    recv.runs = 0;
+    RunUntilDone(&recv);
+  }
+  EXPECT_EQ(recv.result, 0);
+}
+
+// A regular file cannot be waited for, and need not be.
+TEST_P(PollerConformanceTest, AFileLendsWhatItHasAndTheEnd) {
+  const int fd = TemporaryFile();
+  Own(fd);
+  ASSERT_EQ(::write(fd, "hello", 5), 5);
+  ASSERT_EQ(::lseek(fd, 0, SEEK_SET), 0);
+  TestOperation recv;
+  Slab slab;
+
+  for (const int64_t expected : {5, 0}) {
+    recv.PrepareRecvLent(fd, kAnyFile);
+    recv.runs = 0;
+    Do(&recv);
+    ASSERT_EQ(poller().FetchLent(&recv, &pool_, &slab), StartResult::kDone);
+    EXPECT_EQ(recv.result, expected);
+  }
+}
+
+// A pipe's write end can be watched for its reader to go: nothing is written.
+TEST_P(PollerConformanceTest, AWaitForReadableAtAWriteEndEndsWithTheReader) {
+  const Pipe pipe;
+  Own(pipe.write_end());
+  TestOperation gone;
+  gone.PrepareWaitReadable(pipe.write_end());
+  ASSERT_EQ(poller().Start(&gone), StartResult::kPending);
+  EXPECT_EQ(Round(), 0);
+
+  Retire(pipe.read_end());
+
+  EXPECT_EQ(RunUntilDone(&gone), 0);
+}
+
 TEST_P(PollerConformanceTest, FilesAreReadAndWrittenWhereOneSays) {
   const int fd = TemporaryFile();
   Own(fd);

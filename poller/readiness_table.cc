@@ -156,8 +156,11 @@ StartResult ReadinessTable::FetchLent(Operation* op, SlabPool* pool, Slab* slab)
   if (entry == nullptr) return Done(op, -ECANCELED);  // Retired since it was announced.
 
   Slab block = pool->Take();
-  const int64_t result =
-      block ? Receive(op->handle, block.data(), block.size(), 0) : int64_t{-ENOMEM};
+  int64_t result = -ENOMEM;
+  if (block) {
+    result = (op->flags & kAnyFile) != 0 ? Read(op->handle, block.data(), block.size())
+                                         : Receive(op->handle, block.data(), block.size(), 0);
+  }
   if (result == kWouldBlock) {
     const StartResult parked = WatchAndPark(entry, op, /*in_front=*/true);
     entry->maybe[kRead] = false;
