@@ -36,7 +36,8 @@ class CoroTest : public ::testing::Test {
  protected:
   struct Guard {
     Guard(std::vector<std::string>* target, std::string text) : log(target), name(text) {}
-    Guard(Guard&& other) : log(std::exchange(other.log, nullptr)), name(other.name) {}
+    Guard(Guard&& other) noexcept
+        : log(std::exchange(other.log, nullptr)), name(std::move(other.name)) {}
     ~Guard() {
       if (log != nullptr) log->push_back(name);
     }
@@ -164,7 +165,7 @@ TEST_F(CoroTest, CannotBeAwaitedTwice) {
   const auto main = [&]() -> Coro<std::string> {
     Coro<> coro = nothing();
     co_await std::move(coro);
-    EXPECT_FALSE(coro);
+    EXPECT_FALSE(coro);  // NOLINT(bugprone-use-after-move): what it is about.
     try {
       co_await std::move(coro);
     } catch (const RuntimeError& error) {

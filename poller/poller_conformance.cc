@@ -21,7 +21,6 @@ namespace weft {
 
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr int kTooLongMs = 10'000;  // Past this a test has failed.
 

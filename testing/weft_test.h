@@ -122,14 +122,14 @@ int CountFailures();
 
 // -- Implementation details.
 
-#define WEFT_INTERNAL_TEST(Suite, Name, Parent, parent_id, time)              \
-  class Suite##_##Name##_WeftTest : public Parent {                           \
-   public:                                                                    \
-    ::weft::Coro<void> WeftTestBody();                                        \
-  };                                                                          \
-  GTEST_TEST_(Suite, Name, Suite##_##Name##_WeftTest, parent_id) {            \
-    ::weft::internal::RunTest(time, [this] { return this->WeftTestBody(); }); \
-  }                                                                           \
+#define WEFT_INTERNAL_TEST(Suite, Name, Parent, parent_id, time)                             \
+  class Suite##_##Name##_WeftTest : public Parent /* NOLINT(bugprone-macro-parentheses) */ { \
+   public:                                                                                   \
+    ::weft::Coro<void> WeftTestBody();                                                       \
+  };                                                                                         \
+  GTEST_TEST_(Suite, Name, Suite##_##Name##_WeftTest, parent_id) {                           \
+    ::weft::internal::RunTest(time, [this] { return this->WeftTestBody(); });                \
+  }                                                                                          \
   ::weft::Coro<void> Suite##_##Name##_WeftTest::WeftTestBody()
 
 #define WEFT_INTERNAL_CHECK_1(CHECK, a) \

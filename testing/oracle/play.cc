@@ -461,9 +461,8 @@ class Player {
     }
     return YesOrNo(WithFuture(variable, [](auto future) { return future.Cancel(); }));
   }
-  void LogCancel(std::string_view me, Name name, const Variable& variable) {
-    const Variable kept = variable;
-    const std::string_view answer = Cancel(kept);
+  void LogCancel(std::string_view me, Name name, Variable variable) {
+    const std::string_view answer = Cancel(variable);
     Log(me, "cancel ", name, " -> ", answer);
   }
 
