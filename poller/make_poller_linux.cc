@@ -3,11 +3,13 @@
 
 #include "weft/poller/builtin_pollers.h"
 #include "weft/poller/epoll_poller.h"
+#include "weft/poller/poll_poller.h"
 
 namespace weft::internal {
 
 std::vector<PollerBackend> BuiltinPollers() {
-  return {{.name = "epoll", .make = &MakeEpollPoller, .probe = &ProbeEpoll, .priority = 100}};
+  return {{.name = "epoll", .make = &MakeEpollPoller, .probe = &ProbeEpoll, .priority = 100},
+          {.name = "poll", .make = &MakePollPoller, .probe = nullptr, .priority = 10}};
 }
 
 }  // namespace weft::internal

@@ -494,6 +494,7 @@ TEST_P(PollerConformanceTest, WatchingAndReceivingOnOneSocketGoTogether) {
 // --- Numbers that come back ---
 
 TEST_P(PollerConformanceTest, EventsOfAnOldFileDoNotReachTheNewOneOfItsNumber) {
+  Round(In(1));  // Opens what the poller has of its own: none of that takes the number.
   const Pair old = StreamPair();
   const Pair fresh = StreamPair();
   char byte = 0;

@@ -212,6 +212,21 @@ void ReadinessTable::ServeKicked(ReadyQueue* done) {
   }
 }
 
+void ReadinessTable::Lose(NativeHandle handle, uint32_t generation) {
+  Entry* entry = Find(handle);
+  if (entry != nullptr && entry->generation == generation) Abandon(entry);
+}
+
+Interest ReadinessTable::WaitingFor(NativeHandle handle) const {
+  const Entry* entry = Find(handle);
+  // Where it may be ready though somebody is parked, an announcement is to be
+  // fetched, or a kick to be served.
+  const auto waits = [entry](Direction direction) {
+    return !entry->maybe[direction] && !entry->parked[direction].empty();
+  };
+  return {.edge = false, .read = waits(kRead) && !entry->has_lent, .write = waits(kWrite)};
+}
+
 void ReadinessTable::WatchAgain() {
   for (size_t i = 0; i < pages_.size() * kPageSize; ++i) {
     const NativeHandle handle = static_cast<NativeHandle>(i);

@@ -114,6 +114,14 @@ class ReadinessTable {
   // Serves them; to be called before each poll.
   void ServeKicked(ReadyQueue* done);
 
+  // The number is not open any more, as its kernel says: what waits for it ends
+  // with -EBADF. Does nothing if `generation` is an old one.
+  void Lose(NativeHandle handle, uint32_t generation);
+
+  // For a kernel that reports states where changes were asked for: what somebody
+  // waits for on `handle`.
+  Interest WaitingFor(NativeHandle handle) const;
+
   // Says `Watch()` for every handle that is watched: after the backend had to open
   // its kernel object anew.
   void WatchAgain();
