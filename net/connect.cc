@@ -44,6 +44,23 @@ absl::Status Summarize(const std::vector<absl::Status>& errors, const std::strin
       absl::StrCat("connect to ", what, ": all of ", errors.size(), " addresses failed: ", all));
 }
 
+StartTlsOptions TlsOptions(std::string host, const ConnectOptions& options) {
+  StartTlsOptions tls;
+  tls.server_hostname = options.server_hostname.empty() ? std::move(host) : options.server_hostname;
+  tls.handshake_timeout = options.tls_handshake_timeout;
+  tls.shutdown_timeout = options.tls_shutdown_timeout;
+  return tls;
+}
+
+// The last step: TLS, if that is asked for.
+Coro<absl::StatusOr<Connection>> Secure(Socket socket, std::string host, ConnectOptions options) {
+  Connection connection = ToConnection(std::move(socket), options.limit);
+  const StartTlsOptions tls = TlsOptions(std::move(host), options);
+  absl::Status secured = co_await connection.writer.StartTls(*options.tls, tls);
+  if (!secured.ok()) co_return secured;
+  co_return connection;
+}
+
 Coro<absl::StatusOr<Connection>> Open(std::string host, uint16_t port, ConnectOptions options) {
   ResolveOptions resolve;
   resolve.family = options.family;
@@ -52,16 +69,19 @@ Coro<absl::StatusOr<Connection>> Open(std::string host, uint16_t port, ConnectOp
   absl::StatusOr<Socket> socket = co_await ConnectSocket(
       *std::move(addresses), absl::StrCat("\"", host, "\" port ", port), options);
   if (!socket.ok()) co_return socket.status();
-  co_return ToConnection(*std::move(socket), options.limit);
+  if (options.tls == nullptr) co_return ToConnection(*std::move(socket), options.limit);
+  co_return co_await Secure(*std::move(socket), std::move(host), options);
 }
 
 Coro<absl::StatusOr<Connection>> Open(SocketAddress address, ConnectOptions options) {
   std::string what = address.ToString();
+  std::string host = address.host();
   Addresses addresses(1, std::move(address));
   absl::StatusOr<Socket> socket =
       co_await ConnectSocket(std::move(addresses), std::move(what), options);
   if (!socket.ok()) co_return socket.status();
-  co_return ToConnection(*std::move(socket), options.limit);
+  if (options.tls == nullptr) co_return ToConnection(*std::move(socket), options.limit);
+  co_return co_await Secure(*std::move(socket), std::move(host), options);
 }
 
 // `open`, for as long as the options allow.
@@ -78,8 +98,14 @@ Coro<absl::StatusOr<Connection>> OpenInTime(Coro<absl::StatusOr<Connection>> ope
   }
 }
 
-void CheckLimit(const ConnectOptions& options) {
+// `host`: empty if there is none.
+void CheckOptions(const ConnectOptions& options, std::string host) {
   if (options.limit == 0) throw ValueError("Limit cannot be <= 0");
+  if (options.tls != nullptr) {
+    internal::CheckTls(*options.tls, /*is_server=*/false, TlsOptions(std::move(host), options));
+  } else if (!options.server_hostname.empty()) {
+    throw ValueError("server_hostname is only meaningful with tls");
+  }
 }
 
 }  // namespace
@@ -109,14 +135,14 @@ Coro<absl::StatusOr<Socket>> ConnectSocket(Addresses addresses, std::string what
 
 Coro<absl::StatusOr<Connection>> OpenConnection(std::string host, uint16_t port,
                                                 ConnectOptions options) {
-  CheckLimit(options);
+  CheckOptions(options, host);
   if (options.timeout == absl::InfiniteDuration()) return Open(std::move(host), port, options);
   std::string what = absl::StrCat("\"", host, "\" port ", port);
   return OpenInTime(Open(std::move(host), port, options), std::move(what), options.timeout);
 }
 
 Coro<absl::StatusOr<Connection>> OpenConnection(SocketAddress address, ConnectOptions options) {
-  CheckLimit(options);
+  CheckOptions(options, address.host());
   if (options.timeout == absl::InfiniteDuration()) return Open(std::move(address), options);
   std::string what = address.ToString();
   return OpenInTime(Open(std::move(address), options), std::move(what), options.timeout);

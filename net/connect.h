@@ -15,6 +15,7 @@
 #include "weft/net/resolver.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
+#include "weft/net/tls_provider.h"
 
 namespace weft {
 
@@ -35,6 +36,15 @@ struct ConnectOptions {
   bool keep_alive = false;             // SO_KEEPALIVE.
   size_t limit = kDefaultStreamLimit;  // Of the reader.
   Resolver* resolver = nullptr;        // Null: the system's.
+
+  // A client's TlsContext (tls_context.h), for a connection by TLS; it has to live until
+  // the connection is open. See StreamWriter::StartTls().
+  const TlsProvider* tls = nullptr;
+  // Whose certificate the server has to have. Empty: that of the host, or of the
+  // address, that is connected to.
+  std::string server_hostname;
+  absl::Duration tls_handshake_timeout = kDefaultTlsHandshakeTimeout;
+  absl::Duration tls_shutdown_timeout = kDefaultTlsShutdownTimeout;
 };
 
 // Connects to a TCP server and gives both halves of the connection.
@@ -47,7 +57,8 @@ struct ConnectOptions {
 // are tried in turn. If it is cancelled, what was open is closed.
 //
 // Errors: the kernel's, with the address; if all of several addresses fail, one
-// that tells of each. What the resolver says. ValueError if `options.limit` is 0.
+// that tells of each. What the resolver says; with TLS, what StreamWriter::StartTls()
+// says. ValueError if `options.limit` is 0, or for TLS options that do not fit.
 // Python: asyncio.open_connection().
 Coro<absl::StatusOr<Connection>> OpenConnection(std::string host, uint16_t port,
                                                 ConnectOptions options = ConnectOptions());

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/base/macros.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 
@@ -110,6 +111,20 @@ absl::Status ReadUntilAwaiter::Overrun(std::string_view what, size_t to_drop) {
   return absl::ResourceExhaustedError(absl::StrCat(what, " (", stream_->limit(), " bytes)"));
 }
 
+absl::Status HandshakeAwaiter::Take() {
+  is_over_ = true;
+  if (!begun_.ok()) return begun_;
+  if (stream_->filter()->is_ready()) return absl::OkStatus();
+  const absl::Status& error = stream_->read_error();
+  if (error.ok()) {
+    return absl::CancelledError(
+        absl::StrCat(stream_->DescribeHandshake(), ": closed on this side"));
+  }
+  const std::string what = stream_->DescribeHandshake();
+  if (absl::StartsWith(error.message(), what)) return error;
+  return absl::Status(error.code(), absl::StrCat(what, ": ", error.message()));
+}
+
 Outcome<absl::Status> DrainAwaiter::await_outcome() {
   Outcome<absl::Status> outcome;
   Unlink();
@@ -165,6 +180,23 @@ void StreamReader::Consume(size_t count) {
 void StreamWriter::Write(std::string_view data) {
   if (state_->wrote_eof()) throw RuntimeError("Cannot call write() after write_eof()");
   if (!data.empty()) state_->Write(data);
+}
+
+void StreamWriter::WriteEof() {
+  if (!CanWriteEof()) throw RuntimeError("write_eof() does not work with TLS before 1.3");
+  state_->WriteEof();
+}
+
+internal::HandshakeAwaiter StreamWriter::StartTls(const TlsProvider& tls,
+                                                  const StartTlsOptions& options) {
+  internal::CheckTls(tls, tls.factory() != nullptr && tls.factory()->is_server(), options);
+  return internal::HandshakeAwaiter(state_, state_->StartTls(tls.factory(), options));
+}
+
+std::optional<TlsInfo> StreamWriter::tls_info() const {
+  const internal::StreamFilter* const filter = state_->filter();
+  if (filter == nullptr || !filter->is_ready()) return std::nullopt;
+  return filter->Info();
 }
 
 void StreamWriter::SetWriteBufferLimits(size_t high, size_t low) {

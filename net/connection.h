@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
 #include "weft/net/stream_state.h"
+#include "weft/net/tls_provider.h"
 
 namespace weft {
 namespace internal {
@@ -178,6 +180,28 @@ class ReadUntilAwaiter final : public StreamReadAwaiter<ReadUntilAwaiter> {
   size_t searched_ = 0;  // No separator begins before.
   size_t match_begin_ = 0;
   size_t match_end_ = 0;
+};
+
+// A handshake of TLS that was begun, and is read to its end. One that is not, as it
+// is cancelled or was never awaited, leaves nothing to be used: it aborts.
+class HandshakeAwaiter final : public StreamReadAwaiter<HandshakeAwaiter> {
+ public:
+  // `begun`: whether it could be.
+  HandshakeAwaiter(const IntrusivePtr<StreamState>& stream, absl::Status begun)
+      : StreamReadAwaiter(stream, "start_tls"), begun_(std::move(begun)) {}
+  HandshakeAwaiter(HandshakeAwaiter&& other) noexcept = default;
+  ~HandshakeAwaiter() {
+    if (stream_ && begun_.ok() && !is_over_) stream_->Abort();
+  }
+
+  bool IsSatisfied() override {
+    return !begun_.ok() || stream_->filter()->is_ready() || stream_->ended();
+  }
+  absl::Status Take();
+
+ private:
+  absl::Status begun_;
+  bool is_over_ = false;
 };
 
 class DrainAwaiter final : public Waiter {
@@ -406,8 +430,11 @@ class StreamWriter {
 
   // Sends the end of the stream behind all that was written; reading goes on. Does
   // nothing the second time.
-  void WriteEof() { state_->WriteEof(); }
-  bool CanWriteEof() const { return true; }
+  // Errors: RuntimeError unless CanWriteEof().
+  void WriteEof();
+  // With TLS as it was before 1.3 one cannot: there the end is that of both
+  // directions.
+  bool CanWriteEof() const { return !state_->filter() || state_->filter()->CanWriteEof(); }
 
   // Awaitable of Status: waits while too much is unsent.
   // Errors: why the connection was lost.
@@ -436,6 +463,29 @@ class StreamWriter {
   std::pair<size_t, size_t> GetWriteBufferLimits() const {
     return {state_->low_mark(), state_->high_mark()};
   }
+  // From here on by TLS: a client if `tls` is a client's context, else a server. What
+  // was written before is sent as it is. Awaitable of Status: when the handshake is
+  // done. Meanwhile nobody may read; what is written waits. If it fails or is
+  // cancelled, the connection is lost.
+  //
+  //   writer.Write("STARTTLS\r\n");
+  //   ... read the answer ...
+  //   absl::Status secured = co_await writer.StartTls(context, options);
+  //
+  // Errors: UNAUTHENTICATED if the peer's certificate is not accepted,
+  // PERMISSION_DENIED if ours is not, FAILED_PRECONDITION if the two cannot agree, or
+  // if there are unread bytes, which somebody may have slipped in without TLS;
+  // DEADLINE_EXCEEDED; what the kernel says. RuntimeError if it was begun before,
+  // after WriteEof(), or while somebody reads; ValueError for a context or options that
+  // do not fit.
+  // Python: StreamWriter.start_tls().
+  internal::HandshakeAwaiter StartTls(const TlsProvider& tls,
+                                      const StartTlsOptions& options = StartTlsOptions());
+
+  // What was agreed upon; none without TLS, and while the handshake goes on.
+  // Python: get_extra_info("ssl_object").
+  std::optional<TlsInfo> tls_info() const;
+
   // How many bytes are unsent.
   size_t GetWriteBufferSize() const { return state_->unsent(); }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
@@ -31,12 +32,26 @@ namespace {
 // How often another free port is tried, if the first address's is taken elsewhere.
 constexpr int kPortAttempts = 16;
 
+StartTlsOptions TlsOptions(const ServerOptions& options) {
+  StartTlsOptions tls;
+  tls.handshake_timeout = options.tls_handshake_timeout;
+  tls.shutdown_timeout = options.tls_shutdown_timeout;
+  return tls;
+}
+
 IntrusivePtr<ServerState> MakeState(ConnectionHandler handler, const ServerOptions& options) {
   ServerState::Settings settings = {};
   settings.backlog = options.backlog;
   settings.limit = options.limit;
   settings.max_connections = options.max_connections;
-  return IntrusivePtr<ServerState>(new ServerState(GetRunningLoop(), std::move(handler), settings));
+  if (options.tls != nullptr) {
+    settings.tls = std::make_unique<ServerTls>();
+    settings.tls->factory = options.tls->factory();
+    settings.tls->options = TlsOptions(options);
+    settings.tls->on_error = options.on_handshake_error;
+  }
+  return IntrusivePtr<ServerState>(
+      new ServerState(GetRunningLoop(), std::move(handler), std::move(settings)));
 }
 
 absl::StatusOr<Socket> OpenBound(const SocketAddress& address, const ServerOptions& options) {
@@ -107,15 +122,16 @@ absl::StatusOr<Server> Serve(IntrusivePtr<ServerState> state, std::vector<Socket
   return server;
 }
 
-void CheckLimit(const ServerOptions& options) {
+void CheckOptions(const ServerOptions& options) {
   if (options.limit == 0) throw ValueError("Limit cannot be <= 0");
+  if (options.tls != nullptr) CheckTls(*options.tls, /*is_server=*/true, TlsOptions(options));
 }
 
 }  // namespace
 
 Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses addresses,
                                            ServerOptions options) {
-  CheckLimit(options);
+  CheckOptions(options);
   if (addresses.empty()) throw ValueError("addresses: there are none");
   const bool picks_port = addresses.size() > 1 && std::any_of(addresses.begin(), addresses.end(),
                                                               [](const SocketAddress& a) {
@@ -135,7 +151,7 @@ Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses 
 
 Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler, std::string host,
                                             uint16_t port, ServerOptions options) {
-  CheckLimit(options);
+  CheckOptions(options);
   ResolveOptions resolve;
   resolve.family = options.family;
   resolve.passive = true;
@@ -147,7 +163,7 @@ Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler, std::stri
 
 Coro<absl::StatusOr<Server>> StartServerOn(ConnectionHandler handler, Socket listener,
                                            ServerOptions options) {
-  CheckLimit(options);
+  CheckOptions(options);
   std::vector<Socket> sockets;
   sockets.push_back(std::move(listener));
   co_return Serve(MakeState(std::move(handler), options), std::move(sockets),
@@ -156,7 +172,7 @@ Coro<absl::StatusOr<Server>> StartServerOn(ConnectionHandler handler, Socket lis
 
 Coro<absl::StatusOr<Server>> StartServerAtPath(ConnectionHandler handler, std::string path,
                                                ServerOptions options) {
-  CheckLimit(options);
+  CheckOptions(options);
   absl::StatusOr<SocketAddress> address = SocketAddress::FromUnixPath(path);
   if (!address.ok()) co_return address.status();
   if (!address->is_abstract()) RemoveSocketFile(path);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "weft/core/closure.h"
 #include "weft/core/coro.h"
 #include "weft/core/intrusive_ptr.h"
@@ -21,6 +23,7 @@
 #include "weft/net/server_state.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
+#include "weft/net/tls_provider.h"
 
 namespace weft {
 
@@ -41,6 +44,15 @@ struct ServerOptions {
 
   size_t limit = kDefaultStreamLimit;  // Of the readers.
   Resolver* resolver = nullptr;        // Null: the system's.
+
+  // A server's TlsContext (tls_context.h), for connections by TLS; it has to live until
+  // the server is started. The handler is called when the handshake is done.
+  const TlsProvider* tls = nullptr;
+  absl::Duration tls_handshake_timeout = kDefaultTlsHandshakeTimeout;
+  absl::Duration tls_shutdown_timeout = kDefaultTlsShutdownTimeout;
+  // Told of each handshake that fails, with a message that names the peer. If there is
+  // none, nobody is: on a port that is open to all, half of them do.
+  std::function<void(const absl::Status& error)> on_handshake_error;
 };
 
 // Server
@@ -144,7 +156,8 @@ ConnectionHandler KeepHandler(F&& handler) {
 // The handler is copied from an lvalue, or moved out of `Take(handler)`.
 //
 // Errors: the kernel's, with the address ("bind to 127.0.0.1:80: Address already in
-// use [EADDRINUSE]"); what the resolver says. ValueError if `options.limit` is 0.
+// use [EADDRINUSE]"); what the resolver says. ValueError if `options.limit` is 0, or for
+// TLS options that do not fit.
 // Python: asyncio.start_server().
 template <class F>
 Coro<absl::StatusOr<Server>> StartServer(F&& handler, std::string host, uint16_t port,

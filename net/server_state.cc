@@ -22,10 +22,25 @@ constexpr int kAcceptsInARow = 100;
 // How long accepting pauses when the system is out of something.
 constexpr absl::Duration kPause = absl::Seconds(1);
 
+// The handshake of one client. False if it failed.
+Coro<bool> Secure(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> stream) {
+  const ServerTls& tls = *server->tls();
+  absl::Status begun = stream->StartTls(tls.factory, tls.options);
+  absl::Status secured = co_await HandshakeAwaiter(stream, std::move(begun));
+  if (secured.ok()) co_return true;
+  stream->Close();
+  if (tls.on_error) tls.on_error(secured);
+  co_return false;
+}
+
 // The handler of one client, in its task.
 Coro<void> Serve(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> stream) {
   std::exception_ptr error;
   try {
+    if (server->tls() != nullptr) {
+      const bool is_secure = co_await Secure(server, stream);
+      if (!is_secure) co_return;
+    }
     co_await server->handler()(StreamReader(stream), StreamWriter(stream));
     co_return;
   } catch (const CancelledError&) {
@@ -151,7 +166,7 @@ ServerState::ServerState(EventLoop& loop, ConnectionHandler handler, Settings se
     : core_(loop.core()),
       context_(loop.current_context()),
       handler_(std::move(handler)),
-      settings_(settings) {}
+      settings_(std::move(settings)) {}
 
 Listener& ServerState::AddListener(Socket socket, SocketAddress address) {
   listeners_.push_back(std::make_unique<Listener>(this, std::move(socket), std::move(address)));

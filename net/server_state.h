@@ -6,6 +6,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "weft/net/socket.h"
 #include "weft/net/socket_file.h"
 #include "weft/net/stream_state.h"
+#include "weft/net/tls_provider.h"
 #include "weft/poller/operation.h"
 #include "weft/sync/waiter_list.h"
 
@@ -76,6 +78,13 @@ class Listener final {
   TimerHandle retry_;
 };
 
+// How a server does TLS.
+struct ServerTls {
+  std::shared_ptr<const TlsFactory> factory;
+  StartTlsOptions options;
+  std::function<void(const absl::Status&)> on_error;
+};
+
 // What a `Server` refers to, its listeners and its connections.
 //
 // Threads: belongs to the loop's thread; the count is not atomic.
@@ -85,6 +94,7 @@ class ServerState final : public ConnectionOwner {
     int backlog;
     size_t limit;
     size_t max_connections;
+    std::unique_ptr<ServerTls> tls;  // Null: plain.
   };
 
   ServerState(EventLoop& loop, ConnectionHandler handler, Settings settings);
@@ -98,6 +108,7 @@ class ServerState final : public ConnectionOwner {
   SchedulerCore* core() const { return core_.get(); }
   EventLoop& loop() const { return *static_cast<EventLoop*>(core_->owner); }
   ConnectionHandler& handler() { return handler_; }
+  const ServerTls* tls() const { return settings_.tls.get(); }
 
   Listener& AddListener(Socket socket, SocketAddress address);
   const std::vector<std::unique_ptr<Listener>>& listeners() const { return listeners_; }

@@ -9,6 +9,8 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "weft/core/errors.h"
 #include "weft/core/log.h"
 #include "weft/net/errno_status.h"
 
@@ -22,6 +24,9 @@ constexpr int kWritesBeforeWarning = 5;
 
 // How many sends may go on at once before the others have their turn.
 constexpr int kSendsInARow = 16;
+
+// How long the peer has to receive an alert.
+constexpr absl::Duration kAlertLinger = absl::Seconds(5);
 
 }  // namespace
 
@@ -102,6 +107,8 @@ bool StreamState::Fetch() {
   }
   if (receive_.result < 0) {
     FailRead(receive_.result);
+  } else if (ABSL_PREDICT_FALSE(filter_ != nullptr)) {
+    filter_->Receive(std::move(slab), static_cast<size_t>(receive_.result));
   } else if (receive_.result == 0) {
     eof_ = true;
   } else {
@@ -137,11 +144,11 @@ bool StreamState::Read(StreamRead* read, std::coroutine_handle<CoroPromise> hand
 void StreamState::OnReceive() {
   if (receive_.result == -ECANCELED && std::exchange(receive_cancelled_, false)) {
     // The end of an old request. Somebody may have come meanwhile.
-    if (!IsAwaited()) return;
-    if (StartReceive() == StartResult::kDone) core()->ready.PushBack(&receive_);
+    if (IsAwaited() || is_lingering_) ReceiveMore();
     return;
   }
   receive_cancelled_ = false;
+  if (ABSL_PREDICT_FALSE(is_lingering_)) return OnLateReceive();
   if (!IsAwaited()) {
     // It was cancelled too late for the kernel. What there is stays there.
     if (!is_down_) loop().poller().Cancel(&receive_);
@@ -149,7 +156,11 @@ void StreamState::OnReceive() {
   }
   if (!Fetch()) return;
   if (reader_->IsSatisfied()) return EndRead();
-  // More is needed, and may be there already: but the others come first.
+  ReceiveMore();
+}
+
+// More is needed, and may be there already: but the others come first.
+void StreamState::ReceiveMore() {
   if (StartReceive() == StartResult::kDone) core()->ready.PushBack(&receive_);
 }
 
@@ -189,25 +200,26 @@ void StreamState::Write(std::string_view data) {
     return;
   }
   if (core()->closed) return;
-  if (data.size() > hard_limit_ - std::min(hard_limit_, queue_.size())) {
+  if (data.size() > hard_limit_ - std::min(hard_limit_, unsent())) {
     FailWrite(absl::ResourceExhaustedError(
         absl::StrCat(Describe("write", "to"), ": more than ", hard_limit_,
                      " bytes would be unsent; the connection was dropped")));
     return Abort();
   }
   SlabPool& pool = loop().slab_pool();
+  WriteQueue& queue = ABSL_PREDICT_TRUE(filter_ == nullptr) ? queue_ : filter_->written_;
   while (!data.empty() && write_error_.ok()) {
     // What is large leaves in portions, as long as the kernel takes them.
     const size_t portion =
         is_sending_ ? data.size() : std::min(data.size(), kPiecesACall * pool.slab_size());
-    if (!queue_.Append(data.substr(0, portion), &pool)) {
+    if (!queue.Append(data.substr(0, portion), &pool)) {
       return FailWrite(ErrnoStatus(-ENOMEM, Describe("write", "to")));
     }
     data.remove_prefix(portion);
-    if (!is_sending_ && queue_.size() >= pool.slab_size()) Flush();
+    if (!is_sending_ && queue.size() >= pool.slab_size()) Flush();
   }
   if (is_sending_) return UpdatePaused();
-  if (!queue_.empty() && !flush_.is_linked()) loop().round_end().PushBack(&flush_);
+  if (!queue.empty() && !flush_.is_linked()) loop().round_end().PushBack(&flush_);
 }
 
 void StreamState::WriteEof() {
@@ -225,7 +237,7 @@ void StreamState::Flush() {
 
 // REQUIRES: nothing is being sent.
 void StreamState::SendQueue() {
-  for (int sends = 0; !queue_.empty(); ++sends) {
+  for (int sends = 0; HasOutput(); ++sends) {
     if (sends >= kSendsInARow) {
       send_.result = 0;
       is_sending_ = true;
@@ -252,6 +264,11 @@ void StreamState::SendQueue() {
 // False if the connection is lost.
 bool StreamState::FinishSend() {
   if (send_.result < 0) {
+    if (filter_ != nullptr && filter_->is_end_alone_ && is_closing_) {
+      // The peer has gone before it could be told that all has been said.
+      GoDown();
+      return false;
+    }
     FailWrite(ErrnoStatus(send_.result, Describe(is_file() ? "write" : "send", "to")));
     return false;
   }
@@ -273,17 +290,19 @@ void StreamState::FailWrite(absl::Status error) {
   } else {
     queue_.Clear();
   }
+  if (filter_ != nullptr) filter_->written_.Clear();
   is_paused_ = false;
   drainers_.WakeAll();
   if (is_closing_) GoDown();
 }
 
 void StreamState::UpdatePaused() {
+  const size_t size = unsent();
   if (is_paused_) {
-    if (queue_.size() > low_mark_) return;
+    if (size > low_mark_) return;
     is_paused_ = false;
     drainers_.WakeAll();
-  } else if (queue_.size() > high_mark_) {
+  } else if (size > high_mark_ && write_error_.ok()) {
     is_paused_ = true;
   }
 }
@@ -291,6 +310,11 @@ void StreamState::UpdatePaused() {
 // Everything has left.
 void StreamState::AfterSending() {
   UpdatePaused();
+  if (ABSL_PREDICT_FALSE(filter_ != nullptr)) {
+    if (!is_closing_ || !filter_->written_.empty()) return;
+    if (filter_->has_ended_ || !read_error_.ok() || core()->closed) return GoDown();
+    return Linger(filter_->shutdown_timeout_, /*is_late_an_error=*/true);
+  }
   if (is_closing_) return GoDown();
   if (!wrote_eof_ || std::exchange(is_shut_, true)) return;
   // The peer may have gone; whoever reads will learn of that.
@@ -306,7 +330,8 @@ void StreamState::SetMarks(size_t low, size_t high) {
 absl::Status StreamState::DrainStatus(bool has_waited) const {
   if (!read_error_.ok()) return read_error_;
   if (!write_error_.ok()) return write_error_;
-  if (is_down_ && !has_waited) return ErrnoStatus(-ECONNRESET, "Connection lost");
+  if ((is_down_ || is_lingering_) && !has_waited)
+    return ErrnoStatus(-ECONNRESET, "Connection lost");
   return absl::OkStatus();
 }
 
@@ -315,7 +340,11 @@ absl::Status StreamState::DrainStatus(bool has_waited) const {
 void StreamState::Close() {
   if (is_closing_) return;
   is_closing_ = true;
-  if (!write_error_.ok() || core()->closed) return GoDown();
+  if (!write_error_.ok() || core()->closed) {
+    if (filter_ == nullptr || !filter_->has_told_why_ || core()->closed) return GoDown();
+    return Linger(std::min(kAlertLinger, filter_->shutdown_timeout_), /*is_late_an_error=*/false);
+  }
+  if (filter_ != nullptr && !filter_->is_ready_) return GoDown();
   Flush();
 }
 
@@ -335,6 +364,11 @@ void StreamState::GoDown() {
   if (std::exchange(is_down_, true)) return;
   flush_.Unlink();
   if (!is_sending_) queue_.Clear();
+  if (filter_ != nullptr) {
+    filter_->timer_.Cancel();
+    filter_->written_.Clear();
+    is_lingering_ = false;
+  }
   is_paused_ = false;
   drainers_.WakeAll();
   if (!socket_.is_open()) return OnClosed();
@@ -357,6 +391,98 @@ void StreamState::OnClosed() {
 
 absl::Status StreamState::CloseStatus() const {
   return write_error_.ok() ? read_error_ : write_error_;
+}
+
+// -- TLS.
+
+absl::Status StreamState::StartTls(const std::shared_ptr<const TlsFactory>& factory,
+                                   const StartTlsOptions& options) {
+  if (filter_ != nullptr) throw RuntimeError("start_tls() was called before");
+  if (one_way_ != nullptr) throw RuntimeError("start_tls() needs a connection of both ways");
+  if (has_reader()) {
+    throw RuntimeError(
+        "start_tls() called while another coroutine is already waiting for incoming data");
+  }
+  if (wrote_eof_) throw RuntimeError("Cannot call start_tls() after write_eof()");
+  if (!write_error_.ok()) return write_error_;
+  if (!read_error_.ok()) return read_error_;
+  if (is_closing_ || core()->closed || eof_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(DescribeHandshake(), ": the connection is not open any more"));
+  }
+  if (!buffer_.empty()) {
+    // Somebody in between may have put them there, to have them taken for what
+    // comes by TLS.
+    return absl::FailedPreconditionError(
+        absl::StrCat(DescribeHandshake(), ": ", buffer_.size(),
+                     " bytes that came without TLS are still to be read"));
+  }
+  filter_ = factory->MakeFilter(factory, this, options);
+  filter_->shutdown_timeout_ = options.shutdown_timeout;
+  filter_->timer_ =
+      loop().CallLater(options.handshake_timeout, [this, timeout = options.handshake_timeout] {
+        OnFilterFailed(absl::DeadlineExceededError(absl::StrCat(
+            DescribeHandshake(), ": timed out after ", absl::FormatDuration(timeout))));
+        EndRead();
+      });
+  filter_->Start();
+  Flush();
+  return absl::OkStatus();
+}
+
+void StreamState::OnFilterReady() {
+  filter_->timer_.Cancel();
+  if (!filter_->written_.empty()) Flush();
+}
+
+void StreamState::OnFilterFailed(absl::Status error) {
+  filter_->timer_.Cancel();
+  if (is_down_) return;
+  if (read_error_.ok()) read_error_ = error;
+  const bool has_alert = write_error_.ok() && !is_closing_ && !is_sending_ && !queue_.empty();
+  if (has_alert) {
+    SendQueue();
+    if (!is_sending_ && queue_.empty()) {
+      filter_->has_told_why_ = true;
+      static_cast<void>(socket_.Shutdown(ShutdownHow::kWrite));
+    }
+  }
+  FailWrite(std::move(error));
+}
+
+// What more the filter has to send, now that the queue is empty.
+bool StreamState::Produce() {
+  if (is_down_ || !write_error_.ok()) return false;
+  filter_->Produce(/*ends=*/wrote_eof_ || is_closing_);
+  return write_error_.ok() && !queue_.empty();
+}
+
+// All is sent; what there is to receive is what the peer has sent before it knew.
+void StreamState::Linger(absl::Duration timeout, bool is_late_an_error) {
+  if (std::exchange(is_lingering_, true)) return;
+  filter_->timer_ = loop().CallLater(timeout, [this, timeout, is_late_an_error] {
+    if (is_late_an_error && write_error_.ok()) {
+      write_error_ = absl::DeadlineExceededError(absl::StrCat(
+          Describe("TLS shutdown", "with"), ": timed out after ", absl::FormatDuration(timeout)));
+    }
+    GoDown();
+  });
+  eof_ = true;
+  EndRead();
+  if (receive_.state != Operation::State::kPending && !receive_.is_linked()) ReceiveMore();
+}
+
+void StreamState::OnLateReceive() {
+  Slab slab;
+  if (receive_.result >= 0 &&
+      loop().poller().FetchLent(&receive_, &loop().slab_pool(), &slab) == StartResult::kPending) {
+    return;
+  }
+  if (receive_.result > 0) {
+    filter_->Receive(std::move(slab), static_cast<size_t>(receive_.result));
+    if (!filter_->has_ended_ && !is_down_) return ReceiveMore();
+  }
+  GoDown();
 }
 
 }  // namespace weft::internal

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "weft/core/block_pool.h"
@@ -25,6 +26,8 @@
 #include "weft/loop/loop_owned.h"
 #include "weft/net/read_buffer.h"
 #include "weft/net/socket.h"
+#include "weft/net/stream_filter.h"
+#include "weft/net/tls_provider.h"
 #include "weft/net/write_queue.h"
 #include "weft/poller/operation.h"
 #include "weft/sync/waiter_list.h"
@@ -91,6 +94,16 @@ struct OneWay {
 // nobody reads it any more is noticed without writing: a wait for its write end to
 // be readable ends then, and only then.
 //
+// TLS: a filter (stream_filter.h) changes what comes before it is in the buffer, and
+// what was written before it is in the queue. At the end, when all is sent, its own
+// mark of the end included, the stream lingers: it receives, and drops what it
+// receives, until the peer's mark has come or a time has passed. So it does after a
+// failed handshake: to close at once would be a reset, and might take from the peer
+// the alert that says why.
+//
+//           Close()                all is sent                  the peer's end, or late
+//   open -------------> closing -------------> lingering -----------------------------> down
+//
 // From the beginning until it is closed a connection counts as a reference to
 // itself: whoever lets go of its reader and writer does not have to wait.
 //
@@ -149,7 +162,9 @@ class StreamState final : public ListNode, public PooledObject {
   void WriteEof();
   bool wrote_eof() const { return wrote_eof_; }
 
-  size_t unsent() const { return queue_.size(); }
+  size_t unsent() const {
+    return queue_.size() + (ABSL_PREDICT_FALSE(filter_ != nullptr) ? filter_->written_.size() : 0);
+  }
   size_t low_mark() const { return low_mark_; }
   size_t high_mark() const { return high_mark_; }
   void SetMarks(size_t low, size_t high);
@@ -160,7 +175,7 @@ class StreamState final : public ListNode, public PooledObject {
 
   // Whether Drain() has nothing to do and to say.
   bool is_drained() const {
-    return queue_.empty() && !is_paused_ && !is_closing_ && write_error_.ok() && read_error_.ok() &&
+    return unsent() == 0 && !is_paused_ && !is_closing_ && write_error_.ok() && read_error_.ok() &&
            read_exception_ == nullptr;
   }
   // More is unsent than the high mark says, and not yet less than the low one.
@@ -181,8 +196,36 @@ class StreamState final : public ListNode, public PooledObject {
   absl::Status CloseStatus() const;
   // Closes what has failed, and does nothing else.
   void CloseIfFailed() {
-    if (!write_error_.ok() || !read_error_.ok()) Abort();
+    if ((!write_error_.ok() || !read_error_.ok()) && !is_lingering_) Abort();
   }
+
+  // -- TLS.
+
+  // Begins it. REQUIRES: CheckTls() has passed.
+  // Errors: FAILED_PRECONDITION if there are unread bytes, or the connection is not
+  // open both ways; what else keeps it from beginning. RuntimeError if it was begun
+  // before, after WriteEof(), or while somebody reads.
+  absl::Status StartTls(const std::shared_ptr<const TlsFactory>& factory,
+                        const StartTlsOptions& options);
+  // Null: plain.
+  StreamFilter* filter() const { return filter_.get(); }
+  bool is_down() const { return is_down_; }
+
+  // "TLS handshake with 127.0.0.1:443".
+  std::string DescribeHandshake() const { return Describe("TLS handshake", "with"); }
+
+  // -- For the filter.
+
+  WriteQueue& queue() { return queue_; }
+  // What it receives is to be dropped.
+  bool is_lingering() const { return is_lingering_; }
+  // The handshake is done.
+  void OnFilterReady();
+  // The peer has ended what it sends.
+  void OnFilterEnded() { eof_ = true; }
+  // Loses the connection. What is in the queue, an alert, is still sent if the kernel
+  // takes it now.
+  void OnFilterFailed(absl::Status error);
 
  private:
   struct ReceiveOperation final : Operation {
@@ -219,6 +262,7 @@ class StreamState final : public ListNode, public PooledObject {
   ~StreamState();
 
   void OnReceive();
+  void ReceiveMore();
   bool IsAwaited() const { return reader_ != nullptr && reader_->is_waiting(); }
   bool Fetch();
   StartResult StartReceive();
@@ -231,10 +275,16 @@ class StreamState final : public ListNode, public PooledObject {
   void FailWrite(absl::Status error);
   void UpdatePaused();
   void AfterSending();
+  bool HasOutput() {
+    return !queue_.empty() || (ABSL_PREDICT_FALSE(filter_ != nullptr) && Produce());
+  }
+  bool Produce();
 
   bool is_file() const { return one_way_ != nullptr && !one_way_->is_socket; }
   void OnReaderGone();
 
+  void Linger(absl::Duration timeout, bool is_late_an_error);
+  void OnLateReceive();
   void GoDown();
   void OnClosed();
 
@@ -245,12 +295,14 @@ class StreamState final : public ListNode, public PooledObject {
   bool is_shut_ = false;  // The kernel was told so.
   bool is_paused_ = false;
   bool is_closing_ = false;
+  bool is_lingering_ = false;
   bool is_down_ = false;  // Given to the poller to be closed.
   bool is_closed_ = false;
   bool receive_cancelled_ = false;  // The kernel was asked to end `receive_`.
   uint8_t writes_after_loss_ = 0;
 
   Socket socket_;
+  std::unique_ptr<StreamFilter> filter_;  // Null: plain.
   ConnectionOwner* owner_ = nullptr;
   std::unique_ptr<OneWayPart> one_way_;
 
