@@ -14,6 +14,9 @@
 
 namespace weft {
 
+class Signals;  // loop/signals.h
+class Spawner;  // process/spawner.h
+
 // Environment
 //
 // All that a loop gets from outside and that is not the same in every run. A
@@ -32,6 +35,8 @@ struct Environment {
   Poller* poller = nullptr;         // The one that LoopOptions::poller names.
   SocketApi* socket_api = nullptr;  // SystemSocketApi().
   Executor* executor = nullptr;     // A ThreadPool of the loop's own, when first needed.
+  Spawner* spawner = nullptr;       // SystemSpawner().
+  Signals* signals = nullptr;       // SystemSignals().
 };
 
 // What a loop is made with.

@@ -74,11 +74,14 @@ EventLoop::EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_p
       poller_(poller),
       socket_api_(options.environment.socket_api != nullptr ? options.environment.socket_api
                                                             : SystemSocketApi()),
+      spawner_(options.environment.spawner),
       shared_(std::make_shared<internal::LoopShared>(this, poller->MakeWaker())),
       may_skip_polls_(is_steady_ && options.environment.poller == nullptr),
       wheel_(clock_->Now()),
       watcher_(this, poller),
-      signals_(this, shared_),
+      signals_(this, shared_,
+               options.environment.signals != nullptr ? options.environment.signals
+                                                      : SystemSignals()),
       default_executor_(options.environment.executor) {
   SetDebug(options.debug || DebugByEnvironment());
 }
@@ -201,6 +204,11 @@ void EventLoop::RunForever() {
   RunScope scope(this);
   RunRound(/*must_poll=*/true, TimePoint::InfiniteFuture());
   while (!stopping_) RunRound(/*must_poll=*/false, TimePoint::InfiniteFuture());
+  ThrowIfInterrupted();
+}
+
+void EventLoop::ThrowIfInterrupted() {
+  if (ABSL_PREDICT_FALSE(std::exchange(interrupted_, false))) throw KeyboardInterrupt();
 }
 
 bool EventLoop::RunOnce(absl::Duration max_wait) {
@@ -214,6 +222,7 @@ bool EventLoop::RunOnce(absl::Duration max_wait) {
     const bool idle = shared_->BeginSleep() && ready().empty();
     poller_->ArmBackend(idle ? SteadyMoment(wheel_.NextWake()) : TimePoint::InfinitePast());
   }
+  ThrowIfInterrupted();
   return ran;
 }
 
@@ -371,8 +380,8 @@ bool EventLoop::RemoveWriter(NativeHandle handle) {
   return watcher_.Remove(internal::FdWatcher::Direction::kWrite, handle);
 }
 
-absl::Status EventLoop::AddSignalHandler(int signal, absl::AnyInvocable<void()> callback,
-                                         const SourceLocation& location) {
+absl::Status EventLoop::AddHandler(int signal, absl::AnyInvocable<void()> callback,
+                                   const SourceLocation& location) {
   if (closed()) throw RuntimeError("Event loop is closed");
   return signals_.Add(signal, std::move(callback), location);
 }

@@ -202,15 +202,20 @@ class EventLoop final : public Scheduler {
                          const SourceLocation& location = SourceLocation::current());
   bool RemoveWriter(NativeHandle handle);
 
-  // -- Signals of the process. The main thread only.
+  // -- Signals of the process. The main thread only. Coroutines have NextSignal().
 
   // Has `callback` run as an ordinary callback whenever the process gets
-  // `signal`; replaces the one before.
+  // `signal`, as often as it does and in that order; replaces the one before.
   // Errors: ValueError if there is no such signal; RuntimeError "sig 9 cannot be
   // caught", and on another thread than the main one.
-  absl::Status AddSignalHandler(int signal, absl::AnyInvocable<void()> callback,
-                                const SourceLocation& location = SourceLocation::current());
-  // Restores the default. False if there was none.
+  template <class F>
+  absl::Status AddSignalHandler(int signal, F&& callback,
+                                const SourceLocation& location = SourceLocation::current()) {
+    static_assert(!Awaitable<std::invoke_result_t<std::decay_t<F>&>>,
+                  "a signal handler is called and not awaited; it may CreateTask()");
+    return AddHandler(signal, absl::AnyInvocable<void()>(std::forward<F>(callback)), location);
+  }
+  // Restores what happened before the first. False if there was none.
   bool RemoveSignalHandler(int signal);
 
   // -- Errors that nobody can be thrown at.
@@ -236,6 +241,7 @@ class EventLoop final : public Scheduler {
   SocketApi& socket_api() { return *socket_api_; }
   SlabPool& slab_pool() { return slab_pool_; }
   Clock& clock() { return *clock_; }
+  Spawner* spawner() { return spawner_; }  // Null: the system's.
 
   // -- To live inside a foreign loop.
 
@@ -265,6 +271,12 @@ class EventLoop final : public Scheduler {
 
   // Objects that other threads' posts name and the loop owns.
   internal::LoopOwnedList& owned() { return owned_; }
+  internal::SignalWatcher& signal_watcher() { return signals_; }
+  // Has the run end after this round, with KeyboardInterrupt.
+  void Interrupt() {
+    interrupted_ = true;
+    Stop();
+  }
   // Counts jobs and child processes outside, for which virtual time waits.
   void AddOutsider() { ++outsiders_; }
   void RemoveOutsider() { --outsiders_; }
@@ -298,6 +310,9 @@ class EventLoop final : public Scheduler {
   }
   [[noreturn]] static void ThrowStoppedEarly();
 
+  absl::Status AddHandler(int signal, absl::AnyInvocable<void()> callback,
+                          const SourceLocation& location);
+  void ThrowIfInterrupted();
   bool RunRound(bool must_poll, TimePoint limit);
   void Poll(TimePoint limit);
   absl::Status PollVirtually(bool may_wait, TimePoint limit, ReadyQueue* done);
@@ -315,12 +330,14 @@ class EventLoop final : public Scheduler {
   std::unique_ptr<Poller> owned_poller_;
   Poller* const poller_;
   SocketApi* const socket_api_;
+  Spawner* const spawner_;
   std::shared_ptr<internal::LoopShared> shared_;
 
   mutable TimePoint latest_now_;                       // The last reading of the clock by anybody.
   TimePoint next_wake_ = TimePoint::InfiniteFuture();  // No later than the first deadline.
   bool running_ = false;
   bool stopping_ = false;
+  bool interrupted_ = false;
   bool may_skip_polls_;  // The clock and the poller are the real ones.
   bool debug_ = false;
   bool embedded_ = false;

@@ -1,7 +1,7 @@
 // Copyright 2026 The weft Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// AddReader and AddWriter on real descriptors, and signals.
+// AddReader and AddWriter on real descriptors.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -346,68 +346,6 @@ TEST_F(WatcherTest, ReadersAndSignalHandlersHaveContextsOfTheirOwn) {
   RunRounds(1);
 
   EXPECT_THAT(seen, ElementsAre(1, 1, 0));
-}
-
-// -- Signals.
-
-TEST_F(WatcherTest, ASignalRunsItsHandlerAsACallback) {  // SIG 273, A-93
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("usr1")).ok());
-  ::raise(SIGUSR1);
-  EXPECT_THAT(log_, IsEmpty());
-  RunRounds(2);
-  EXPECT_THAT(log_, ElementsAre("usr1"));
-}
-
-TEST_F(WatcherTest, ASignalWakesALoopThatSleeps) {  // SIG 273
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, [this] { loop_->Stop(); }).ok());
-  std::thread killer([] { ::kill(::getpid(), SIGUSR1); });
-  loop_->RunForever();
-  killer.join();
-}
-
-TEST_F(WatcherTest, TheSecondHandlerReplacesTheFirst) {  // SIG 274
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("1")).ok());
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("2")).ok());
-  ::raise(SIGUSR1);
-  RunRounds(2);
-  EXPECT_THAT(log_, ElementsAre("2"));
-}
-
-TEST_F(WatcherTest, RemoveRestoresTheDefault) {  // SIG 275, 278
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("1")).ok());
-  EXPECT_TRUE(loop_->RemoveSignalHandler(SIGUSR1));
-  EXPECT_FALSE(loop_->RemoveSignalHandler(SIGUSR1));
-  struct sigaction action;
-  ::sigaction(SIGUSR1, nullptr, &action);
-  EXPECT_EQ(action.sa_handler, SIG_DFL);
-
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("1")).ok());
-  loop_->Close();
-  ::sigaction(SIGUSR1, nullptr, &action);
-  EXPECT_EQ(action.sa_handler, SIG_DFL);
-}
-
-TEST_F(WatcherTest, SignalsThatCannotBeHandledAreRefused) {  // SIG 276, 277
-  try {
-    (void)loop_->AddSignalHandler(SIGKILL, [] {});
-    FAIL();
-  } catch (const RuntimeError& error) {
-    EXPECT_STREQ(error.what(), "sig 9 cannot be caught");
-  }
-  EXPECT_THROW((void)loop_->AddSignalHandler(0, [] {}), ValueError);
-  EXPECT_THROW((void)loop_->AddSignalHandler(999, [] {}), ValueError);
-  std::thread other(
-      [this] { EXPECT_THROW((void)loop_->AddSignalHandler(SIGUSR1, [] {}), RuntimeError); });
-  other.join();
-}
-
-TEST_F(WatcherTest, TwoSignalsAtOnceBothRun) {  // SIG 279
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, Log("usr1")).ok());
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR2, Log("usr2")).ok());
-  ::raise(SIGUSR2);
-  ::raise(SIGUSR1);
-  RunRounds(2);
-  EXPECT_THAT(log_, ::testing::UnorderedElementsAre("usr1", "usr2"));
 }
 
 }  // namespace

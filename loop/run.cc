@@ -123,20 +123,23 @@ void Runner::CancelAllTasks() {
   }
 }
 
-Runner::InterruptScope::InterruptScope(EventLoop& loop, TaskRef main) : loop_(&loop) {
-  if (!internal::SignalWatcher::MayHandleInterrupt()) return;
-  auto state = std::make_shared<State>();
-  const auto on_interrupt = [loop = loop_, main, state]() mutable {
-    ++state->count;
-    // From now on the system's default: a second one ends the process at once.
-    loop->RemoveSignalHandler(SIGINT);
-    main.Cancel();
-  };
-  if (loop.AddSignalHandler(SIGINT, on_interrupt).ok()) state_ = std::move(state);
+Runner::InterruptScope::InterruptScope(EventLoop& loop, TaskRef main)
+    : loop_(loop), main_(std::move(main)) {
+  internal::SignalWatcher& signals = loop_.signal_watcher();
+  if (!signals.MayHandleInterrupt()) return;
+  is_handling_ = signals.SetFallback(SIGINT, [this] { OnInterrupt(); }).ok();
+}
+
+void Runner::InterruptScope::OnInterrupt() {
+  if (++count_ == 1 && !main_.Done()) {
+    main_.Cancel();
+  } else {
+    loop_.Interrupt();
+  }
 }
 
 Runner::InterruptScope::~InterruptScope() {
-  if (state_ != nullptr) loop_->RemoveSignalHandler(SIGINT);
+  if (is_handling_) loop_.signal_watcher().ClearFallback(SIGINT);
 }
 
 }  // namespace weft

@@ -33,9 +33,11 @@ T Run(Coro<T> main, RunOptions options = RunOptions());
 // that are left and waits for their cleanup, ends async generators and the
 // default executor, and closes the loop; the destructor does the same.
 //
-// While a run is suspended, SIGINT cancels its main task (on the main thread, and
-// if nobody else handles the signal), and Run() throws KeyboardInterrupt when
-// that has cleaned up. A second SIGINT ends the process at once.
+// During a run SIGINT cancels its main task (on the main thread, and if nobody else
+// handles the signal), and Run() throws KeyboardInterrupt when that has cleaned up. A
+// second SIGINT does not wait for that: the run ends with KeyboardInterrupt after the
+// callbacks of this round. A loop that is stuck in a callback cannot do either; then
+// the third one ends the process, as SIGINT does without all this.
 //
 // Threads: belongs to the thread that runs it.
 // Python: asyncio.Runner.
@@ -75,14 +77,15 @@ class Runner {
    public:
     InterruptScope(EventLoop& loop, TaskRef main);
     ~InterruptScope();
-    bool interrupted() const { return state_ != nullptr && state_->count > 0; }
+    bool interrupted() const { return count_ > 0; }
 
    private:
-    struct State {
-      int count = 0;
-    };
-    EventLoop* loop_;
-    std::shared_ptr<State> state_;  // Null: it is not ours to handle.
+    void OnInterrupt();
+
+    EventLoop& loop_;
+    TaskRef main_;
+    int count_ = 0;
+    bool is_handling_ = false;
   };
 
   void CheckMayRun(const char* caller) const;

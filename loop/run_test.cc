@@ -218,6 +218,54 @@ TEST(RunInterruptTest, SigintCancelsMainAndComesOutAsKeyboardInterrupt) {  // RU
   EXPECT_THAT(log, ElementsAre("cancelled inside"));
 }
 
+Coro<void> RefusesToEnd(std::vector<std::string>* log) {
+  ::raise(SIGINT);
+  co_await NoThrow(Sleep(absl::Hours(1)));
+  log->push_back("cancelled");
+  ::raise(SIGINT);
+  co_await NoThrow(Sleep(absl::Hours(1)));  // Until Run() cancels what is left.
+  log->push_back("cancelled again");
+}
+
+// As a KeyboardInterrupt in asyncio, which is raised wherever the program is: the run
+// ends, and closing it lets main clean up once more.
+TEST(RunInterruptTest, ASecondSigintDoesNotWaitForMain) {
+  std::vector<std::string> log;
+  bool interrupted = false;
+  try {
+    weft::Run(RefusesToEnd(&log));
+  } catch (const KeyboardInterrupt&) {
+    interrupted = true;
+  }
+  EXPECT_TRUE(interrupted);
+  EXPECT_THAT(log, ElementsAre("cancelled", "cancelled again"));
+  struct sigaction action;
+  ::sigaction(SIGINT, nullptr, &action);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+Coro<void> Stuck() {
+  for (int i = 0; i < 3; ++i) ::raise(SIGINT);
+  co_return;
+}
+
+TEST(RunInterruptDeathTest, AThirdSigintEndsAProgramThatIsStuck) {
+  EXPECT_EXIT(weft::Run(Stuck()), ::testing::KilledBySignal(SIGINT), "");
+}
+
+Coro<void> HandlesItself(std::vector<std::string>* log) {
+  (void)GetRunningLoop().AddSignalHandler(SIGINT, [log] { log->push_back("handled"); });
+  for (int i = 0; i < 4; ++i) ::raise(SIGINT);
+  co_await Sleep(absl::ZeroDuration());
+  co_await Sleep(absl::ZeroDuration());
+}
+
+TEST(RunInterruptTest, AHandlerOfTheProgramGoesFirst) {
+  std::vector<std::string> log;
+  weft::Run(HandlesItself(&log));
+  EXPECT_THAT(log, ElementsAre("handled", "handled", "handled", "handled"));
+}
+
 // Deadlocks end with an error that names the tasks; the loop is closed all the same.
 Coro<void> WaitForNobody() { co_await GetRunningLoop().CreateFuture<void>(); }
 
