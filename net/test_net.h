@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "weft/core/coro.h"
@@ -86,6 +87,12 @@ class ShortDirectory {
  private:
   char path_[32] = "/tmp/weft.XXXXXX";
 };
+
+// What is there, by value: `value()` of a temporary is a reference into it.
+template <class T>
+T Get(absl::StatusOr<T> maybe) {
+  return *std::move(maybe);
+}
 
 // Lets the loop run so many rounds.
 inline Coro<void> Rounds(int count) {
