@@ -79,9 +79,9 @@ EventLoop::EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_p
       may_skip_polls_(is_steady_ && options.environment.poller == nullptr),
       wheel_(clock_->Now()),
       watcher_(this, poller),
-      signals_(this, shared_,
-               options.environment.signals != nullptr ? options.environment.signals
-                                                      : SystemSignals()),
+      signals_(
+          this, shared_,
+          options.environment.signals != nullptr ? options.environment.signals : SystemSignals()),
       default_executor_(options.environment.executor) {
   SetDebug(options.debug || DebugByEnvironment());
 }

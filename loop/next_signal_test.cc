@@ -49,9 +49,7 @@ WEFT_TEST_IN_REAL_TIME(NextSignalTest, YieldsWhicheverComes) {
 
 WEFT_TEST_IN_REAL_TIME(NextSignalTest, WakesALoopThatSleeps) {
   std::thread sender;
-  const auto send = [&sender] {
-    sender = std::thread([] { ::kill(::getpid(), SIGUSR1); });
-  };
+  const auto send = [&sender] { sender = std::thread([] { ::kill(::getpid(), SIGUSR1); }); };
   GetRunningLoop().CallSoon(send);
   const int signal = co_await NextSignal({SIGUSR1});  // NOLINT(weft-trap): no aggregate
   EXPECT_EQ(signal, SIGUSR1);

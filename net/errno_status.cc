@@ -20,6 +20,7 @@ struct Name {
 // Those that system calls on sockets, pipes and files are known to return. What
 // is not in the list is printed as a number.
 constexpr Name kNames[] = {
+    {E2BIG, "E2BIG"},
     {EACCES, "EACCES"},
     {EADDRINUSE, "EADDRINUSE"},
     {EADDRNOTAVAIL, "EADDRNOTAVAIL"},
@@ -29,6 +30,7 @@ constexpr Name kNames[] = {
     {EBADF, "EBADF"},
     {EBADMSG, "EBADMSG"},
     {EBUSY, "EBUSY"},
+    {ECHILD, "ECHILD"},
     {ECANCELED, "ECANCELED"},
     {ECONNABORTED, "ECONNABORTED"},
     {ECONNREFUSED, "ECONNREFUSED"},
@@ -55,6 +57,7 @@ constexpr Name kNames[] = {
     {ENOBUFS, "ENOBUFS"},
     {ENODEV, "ENODEV"},
     {ENOENT, "ENOENT"},
+    {ENOEXEC, "ENOEXEC"},
     {ENOMEM, "ENOMEM"},
     {ENOPROTOOPT, "ENOPROTOOPT"},
     {ENOSPC, "ENOSPC"},
@@ -71,7 +74,9 @@ constexpr Name kNames[] = {
     {EPROTOTYPE, "EPROTOTYPE"},
     {EROFS, "EROFS"},
     {ESPIPE, "ESPIPE"},
+    {ESRCH, "ESRCH"},
     {ETIMEDOUT, "ETIMEDOUT"},
+    {ETXTBSY, "ETXTBSY"},
     {EXDEV, "EXDEV"},
 };
 

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/net/errno_status.h"
@@ -97,6 +99,18 @@ absl::StatusOr<RawPipe> OpenRawPipe() {
   if (::pipe(ends) < 0) return ErrnoStatus(-errno, "pipe");
   for (int fd : ends) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 #endif
+  for (int& fd : ends) {
+    // Where a standard stream was closed, it would be taken for one.
+    const int high = fd > 2 ? fd : ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (high == fd) continue;
+    const int error = errno;
+    ::close(std::exchange(fd, high));
+    if (high >= 0) continue;
+    for (int other : ends) {
+      if (other >= 0) ::close(other);
+    }
+    return ErrnoStatus(-error, "pipe");
+  }
   RawPipe pipe;
   pipe.read_end = ends[0];
   pipe.write_end = ends[1];
