@@ -116,10 +116,17 @@ class Server {
   // Closes them now.
   void AbortClients() { state_->AbortClients(); }
 
+  // Cancels the handlers that there are, and says how many. Their connections are
+  // closed when they have cleaned up.
+  size_t CancelClients() { return state_->CancelHandlers(); }
+
   // Awaitable of void: until the server is closed and the last connection is.
   internal::WaitServerClosedAwaiter WaitClosed() {
     return internal::WaitServerClosedAwaiter(state_);
   }
+
+  // Awaitable of void: the same, and the last handler is over.
+  Coro<void> WaitDone() { return internal::WaitServerDone(state_); }
 
   // -- For weft's own parts.
   explicit Server(internal::IntrusivePtr<internal::ServerState> state) : state_(std::move(state)) {}

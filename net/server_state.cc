@@ -35,6 +35,7 @@ Coro<bool> Secure(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> st
 
 // The handler of one client, in its task.
 Coro<void> Serve(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> stream) {
+  const ServerState::Handling handling(server.get());
   std::exception_ptr error;
   try {
     if (server->tls() != nullptr) {
@@ -162,6 +163,25 @@ void Listener::Pause(int error) {
 
 // -- ServerState.
 
+ServerState::Handling::Handling(ServerState* server) : server_(server), task_(CurrentTask()) {
+  server_->handlers_.PushBack(this);
+}
+
+ServerState::Handling::~Handling() {
+  Unlink();
+  if (server_->handlers_.empty()) server_->finishers_.WakeAll();
+}
+
+// Each at the time of the call, whatever becomes of the others by it.
+size_t ServerState::CancelHandlers() {
+  std::vector<TaskRef> tasks;
+  for (Handling* one = handlers_.front(); one != nullptr; one = handlers_.Next(one)) {
+    tasks.push_back(one->task());
+  }
+  for (TaskRef& task : tasks) task.Cancel();
+  return tasks.size();
+}
+
 ServerState::ServerState(EventLoop& loop, ConnectionHandler handler, Settings settings)
     : core_(loop.core()),
       context_(loop.current_context()),
@@ -251,6 +271,17 @@ void ServerState::Report(std::string message, std::exception_ptr error, std::str
   context.exception = std::move(error);
   context.socket = std::move(socket);
   if (core_->owner != nullptr) core_->owner->HandleException(std::move(context));
+}
+
+Coro<void> WaitServerDone(IntrusivePtr<ServerState> server) {
+  while (!server->is_done()) {
+    if (!server->is_gone()) {
+      co_await WaitServerClosedAwaiter(server);
+    } else {
+      Outcome<void> woken = co_await ListWait(&server->finishers());
+      woken.value();
+    }
+  }
 }
 
 Coro<void> ServeForever(IntrusivePtr<ServerState> server) {

@@ -20,6 +20,7 @@
 #include "weft/core/future.h"
 #include "weft/core/intrusive_list.h"
 #include "weft/core/intrusive_ptr.h"
+#include "weft/core/task.h"
 #include "weft/core/waiter.h"
 #include "weft/loop/event_loop.h"
 #include "weft/net/connection.h"
@@ -90,6 +91,18 @@ struct ServerTls {
 // Threads: belongs to the loop's thread; the count is not atomic.
 class ServerState final : public ConnectionOwner {
  public:
+  // One handler that runs, in its frame.
+  class Handling : public ListNode {
+   public:
+    explicit Handling(ServerState* server);
+    ~Handling();
+    TaskRef& task() { return task_; }
+
+   private:
+    ServerState* const server_;
+    TaskRef task_;
+  };
+
   struct Settings {
     int backlog;
     size_t limit;
@@ -124,6 +137,11 @@ class ServerState final : public ConnectionOwner {
   void CloseClients();
   void AbortClients();
 
+  // How many.
+  size_t CancelHandlers();
+  bool is_done() const { return is_gone() && handlers_.empty(); }
+  WaiterList& finishers() { return finishers_; }
+
   WaiterList& closers() { return closers_; }
   Future<void>& forever() { return forever_; }
 
@@ -148,7 +166,9 @@ class ServerState final : public ConnectionOwner {
   bool is_closed_ = false;
   size_t connection_count_ = 0;
   List<StreamState> clients_;
+  List<Handling> handlers_;
   WaiterList closers_;
+  WaiterList finishers_;
   Future<void> forever_;  // While a task serves for ever.
 };
 
@@ -177,6 +197,7 @@ class WaitServerClosedAwaiter final : public Waiter {
 };
 
 Coro<void> ServeForever(IntrusivePtr<ServerState> server);
+Coro<void> WaitServerDone(IntrusivePtr<ServerState> server);
 
 }  // namespace weft::internal
 
