@@ -55,7 +55,15 @@ class KeyboardInterrupt final {};
 class TimeoutError : public std::runtime_error {
  public:
   TimeoutError() : std::runtime_error("timed out") {}
+  explicit TimeoutError(std::exception_ptr cause) : TimeoutError() { cause_ = std::move(cause); }
   using std::runtime_error::runtime_error;
+
+  // The CancelledError that ended what took too long; may be null.
+  // Python: __cause__.
+  const std::exception_ptr& cause() const { return cause_; }
+
+ private:
+  std::exception_ptr cause_;
 };
 
 // InvalidStateError

@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "weft/core/errors.h"
 #include "weft/core/scheduler.h"
@@ -12,7 +13,9 @@
 namespace weft {
 namespace internal {
 
-std::exception_ptr MakeTimeoutError() { return std::make_exception_ptr(TimeoutError()); }
+std::exception_ptr MakeTimeoutError(std::exception_ptr cause) {
+  return std::make_exception_ptr(TimeoutError(std::move(cause)));
+}
 
 }  // namespace internal
 

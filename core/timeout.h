@@ -42,7 +42,7 @@ class TimeLimit {
   TimePoint when_;
 };
 
-std::exception_ptr MakeTimeoutError();
+std::exception_ptr MakeTimeoutError(std::exception_ptr cause);
 
 }  // namespace internal
 
@@ -121,7 +121,8 @@ Outcome<std::remove_cvref_t<Result>> EndTimeoutAsOutcome(Timeout& scope, Awaiter
     return ResumeAsOutcome(awaiter);
   }
   auto outcome = ResumeAsOutcome(awaiter);
-  if (scope.Expire() && outcome.cancelled()) outcome.SetError(MakeTimeoutError());
+  if (scope.Expire() && outcome.cancelled())
+    outcome.SetError(MakeTimeoutError(outcome.exception()));
   return outcome;
 }
 
@@ -138,7 +139,7 @@ Result EndTimeout(Timeout& scope, Awaiter& awaiter) {
       scope.Expire();
       return static_cast<Result>(result);
     } catch (const CancelledError&) {
-      if (scope.Expire()) throw TimeoutError();
+      if (scope.Expire()) throw TimeoutError(std::current_exception());
       throw;
     } catch (...) {
       if (scope.is_expiring()) scope.Expire();
@@ -146,7 +147,7 @@ Result EndTimeout(Timeout& scope, Awaiter& awaiter) {
     }
   } else {
     auto outcome = ResumeAsOutcome(awaiter);
-    if (scope.Expire() && outcome.cancelled()) throw TimeoutError();
+    if (scope.Expire() && outcome.cancelled()) throw TimeoutError(outcome.exception());
     return std::move(outcome).value();
   }
 }

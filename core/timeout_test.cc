@@ -22,6 +22,7 @@
 namespace weft {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 TimePoint At(int seconds) { return TimePoint() + absl::Seconds(seconds); }
@@ -76,6 +77,34 @@ TEST_F(TimeoutTest, ExpiryCancelsWhatIsAwaitedAndThrowsTimeoutError) {
   EXPECT_EQ(loop_.Now(), At(1));
 }
 
+// TMO 140
+TEST_F(TimeoutTest, TheCancellationIsTheCauseOfTheError) {
+  const auto main = [&]() -> Coro<std::vector<std::string>> {
+    std::vector<std::string> causes;
+    Future<int> never = MakeFuture<int>(loop_);
+    try {
+      co_await WithTimeout(absl::Seconds(1), After(5));
+    } catch (const TimeoutError& error) {
+      causes.push_back(DescribeException(error.cause()));
+    }
+    try {
+      co_await WithTimeout(absl::Seconds(1), never);
+    } catch (const TimeoutError& error) {
+      causes.push_back(DescribeException(error.cause()));
+    }
+    Outcome<int> outcome = co_await NoThrow(WithTimeout(absl::Seconds(1), After(5)));
+    try {
+      outcome.value();
+    } catch (const TimeoutError& error) {
+      causes.push_back(DescribeException(error.cause()));
+    }
+    co_return causes;
+  };
+
+  EXPECT_THAT(loop_.Run(main()), Each("weft::CancelledError"));
+  EXPECT_EQ(TimeoutError("by hand").cause(), nullptr);
+}
+
 TEST_F(TimeoutTest, ThrowsWithoutNoThrowToo) {
   const auto main = [&]() -> Coro<int> {
     int caught = 0;
@@ -105,6 +134,15 @@ TEST_F(TimeoutTest, ThrowsWithoutNoThrowToo) {
 TEST_F(TimeoutTest, EndInTimeLeavesNoTimer) {
   EXPECT_EQ(Run(WithTimeout(absl::Seconds(9), After(2))), "value");
   EXPECT_EQ(loop_.Now(), At(2));
+
+  bool expired = true;
+  auto body = [&](Timeout& timeout) -> Coro<> {
+    co_await Sleep(absl::Seconds(2));
+    expired = timeout.Expired();
+  };
+  EXPECT_EQ(Run(WithTimeout(absl::Seconds(9), body)), "value");
+  EXPECT_FALSE(expired);
+  EXPECT_EQ(loop_.Now(), At(4));
 }
 
 TEST_F(TimeoutTest, GivesWhatTheAwaitableGives) {
@@ -174,14 +212,20 @@ TEST_F(TimeoutTest, AnInnerTimeoutIsNoneOfTheOuters) {
 // TMO 134
 TEST_F(TimeoutTest, AnOuterTimeoutPassesTheInnerAsACancellation) {
   std::vector<std::string> log;
-  const auto inner = [&](Timeout&) -> Coro<> {
-    Outcome<int> outcome = co_await NoThrow(WithTimeout(absl::Seconds(9), After(20)));
+  const auto waits = [&](Timeout& timeout) -> Coro<> {
+    Outcome<void> outcome = co_await NoThrow(Sleep(absl::Seconds(20)));
+    log.push_back(timeout.Expired() ? "inner expired" : "inner not expired");
+    outcome.value();
+  };
+  const auto inner = [&](Timeout& timeout) -> Coro<> {
+    Outcome<void> outcome = co_await NoThrow(WithTimeout(absl::Seconds(9), waits));
     log.push_back(outcome.cancelled() ? "cancelled" : "?");
+    log.push_back(timeout.Expired() ? "outer expired" : "outer not expired");
     outcome.value();
   };
 
   EXPECT_EQ(Run(WithTimeout(absl::Seconds(1), inner)), "timeout");
-  EXPECT_THAT(log, ElementsAre("cancelled"));
+  EXPECT_THAT(log, ElementsAre("inner not expired", "cancelled", "outer expired"));
 }
 
 // TMO 135
@@ -245,6 +289,15 @@ TEST_F(TimeoutTest, CannotBeRescheduledOnceItHasExpired) {
   };
 
   EXPECT_EQ(Run(WithTimeout(absl::Seconds(1), body)), "Cannot change state of expiring Timeout");
+}
+
+// TMO 138: only a task can await one, which the compiler sees to.
+TEST_F(TimeoutTest, OneThatWasNotEnteredCannotBeRescheduled) {
+  Timeout timeout;
+
+  EXPECT_THAT([&] { timeout.Reschedule(At(1)); },
+              ::testing::ThrowsMessage<RuntimeError>("Timeout has not been entered"));
+  EXPECT_FALSE(timeout.Expired());
 }
 
 // TMO 139

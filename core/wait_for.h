@@ -51,7 +51,7 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
   Result await_resume() {
     Unlink();
     wait_.EndOrThrow();
-    if (WasCancelledHere()) throw TimeoutError();
+    if (WasCancelledHere()) throw TimeoutError(Cancellation());
     return ResultAwaiter().await_resume();
   }
   Outcome<std::remove_cvref_t<Result>> await_outcome() {
@@ -62,7 +62,7 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
       return outcome;
     }
     if (WasCancelledHere()) {
-      outcome.SetError(MakeTimeoutError());
+      outcome.SetError(MakeTimeoutError(Cancellation()));
       return outcome;
     }
     return ResultAwaiter().await_outcome();
@@ -75,7 +75,20 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
     static_cast<CancelAndWaitAwaiter*>(runnable)->wait_.Wake();
   }
 
-  bool WasCancelledHere() const { return wait_.was_woken() && future_->Cancelled(); }
+  // It ended as this asked it to. (A gather does so with an error.)
+  bool WasCancelledHere() {
+    if (!wait_.was_woken()) return false;
+    FutureState& state = *future_->state();
+    if (state.cancelled()) return true;
+    if (!state.outcome<typename Type::ValueType>().cancelled()) return false;
+    state.MarkRetrieved();
+    return true;
+  }
+
+  std::exception_ptr Cancellation() const {
+    FutureState& state = *future_->state();
+    return state.cancelled() ? state.cancelled_error() : state.error();
+  }
 
   // A reference to a future that the caller keeps gives a reference.
   decltype(auto) ResultAwaiter() {

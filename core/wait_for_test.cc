@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
+#include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/core/task.h"
@@ -60,6 +61,22 @@ class WaitForTest : public ::testing::Test {
 };
 
 // WFOR 114
+TEST_F(WaitForTest, PassesAnErrorOn) {
+  const auto fails = []() -> Coro<> {
+    co_await Yield();
+    throw ValueError("as it was");
+  };
+  for (const absl::Duration timeout : {absl::Seconds(2), absl::InfiniteDuration()}) {
+    const auto main = [&]() -> Coro<std::string> {
+      Outcome<void> outcome = co_await NoThrow(WaitFor(fails(), timeout));
+      co_return DescribeException(outcome.exception());
+    };
+
+    EXPECT_EQ(loop_.Run(main()), "weft::ValueError: as it was");
+  }
+}
+
+// WFOR 114
 TEST_F(WaitForTest, PassesTheValueOn) {
   const auto main = [&]() -> Coro<int> {
     std::unique_ptr<int> in_time = co_await WaitFor(After(1), absl::Seconds(2));
@@ -79,6 +96,20 @@ TEST_F(WaitForTest, ATimeoutComesWhenTheCleanupHasEnded) {
 
   EXPECT_THAT(log_, ElementsAre("cleaned", "timeout"));
   EXPECT_EQ(loop_.Now(), TimePoint() + absl::Seconds(3));
+}
+
+// TMO 140
+TEST_F(WaitForTest, WithNoTimeTheCancellationIsTheCause) {
+  const auto main = [&]() -> Coro<std::string> {
+    try {
+      co_await WaitFor(MakeFuture<int>(loop_), kNone);
+    } catch (const TimeoutError& error) {
+      co_return DescribeException(error.cause());
+    }
+    co_return "";
+  };
+
+  EXPECT_EQ(loop_.Run(main()), "weft::CancelledError");
 }
 
 // WFOR 116
@@ -113,6 +144,15 @@ TEST_F(WaitForTest, WithNoTimeWhatSwallowsTheCancellationGivesItsResult) {
   };
 
   EXPECT_EQ(loop_.Run(main()), 6);
+}
+
+// It ends with a CancelledError as its error, which is what the timeout asked for.
+TEST_F(WaitForTest, WithNoTimeAGatherTimesOutToo) {
+  loop_.Run(Log(WaitFor(Gather(MakeFuture<int>(loop_), MakeFuture<int>(loop_)), kNone)));
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("timeout"));
+  EXPECT_THAT(loop_.TakeErrorMessages(), ElementsAre());
 }
 
 // WFOR 118
