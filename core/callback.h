@@ -175,6 +175,12 @@ struct CallbackSlotCache {
 
 extern constinit thread_local CallbackSlotCache callback_slot_cache;
 
+// A callable that returns a coroutine, which nobody would run: so it is none for
+// CallSoon() and the like. CreateTask() is what it is for.
+template <class F, class... Args>
+concept ReturnsCoroutine =
+    requires { typename std::invoke_result_t<std::decay_t<F>&, Args...>::promise_type; };
+
 inline CallbackSlot* CallbackSlot::Allocate() {
   CallbackSlotCache& cache = callback_slot_cache;
   CallbackSlot* slot = cache.head;

@@ -42,6 +42,10 @@ class Cancellable {
     return {nullptr, answers};
   }
 
+  // Whether it was cancelled by an earlier request: then the awaiter is thrown
+  // that one's CancelledError, whatever comes until it runs.
+  virtual bool WasCancelled() const { return false; }
+
  protected:
   ~Cancellable() = default;
 };

@@ -123,7 +123,9 @@ class [[nodiscard]] FutureAwaiter {
 
   decltype(auto) await_resume() {
     if (task_ != nullptr) {
-      task_->ThrowIfCancelled();
+      if (ABSL_PREDICT_FALSE(TakeCancellation())) {
+        std::rethrow_exception(task_->cancelled_error());
+      }
       if (ABSL_PREDICT_FALSE(misuse_)) ThrowMisuse();
     }
     if constexpr (kConsume) {
@@ -135,7 +137,7 @@ class [[nodiscard]] FutureAwaiter {
 
   Outcome<std::remove_cvref_t<T>> await_outcome() {
     Outcome<std::remove_cvref_t<T>> outcome;
-    if (task_ != nullptr && task_->TakeCancellation()) {
+    if (task_ != nullptr && TakeCancellation()) {
       outcome.SetCancelled(task_->cancelled_error());
       return outcome;
     }
@@ -171,6 +173,15 @@ class [[nodiscard]] FutureAwaiter {
   }
 
  private:
+  // Takes the task's cancellation, which replaces what the future ended with,
+  // unless that is a CancelledError itself.
+  bool TakeCancellation() {
+    if (ABSL_PREDICT_TRUE(!task_->TakeCancellation())) return false;
+    if (misuse_) return true;
+    if (state_->has_error()) state_->MarkRetrieved();
+    return !state_->cancelled() && !state_->template outcome<T>().cancelled();
+  }
+
   bool IsAwaitableBy(TaskState* task) const {
     return state_.get() != task && state_->scheduler() == task->scheduler();
   }
@@ -250,11 +261,12 @@ class Future {
     CheckSettable("set_exception");
     if constexpr (std::is_same_v<std::decay_t<E>, std::exception_ptr>) {
       if (error == nullptr) throw ValueError("exception: null");
-      state_->template outcome<T>().SetError(std::forward<E>(error));
+      const bool is_cancellation = internal::IsCancelledError(error);
+      FinishWithError(std::forward<E>(error), is_cancellation);
     } else {
-      state_->template outcome<T>().SetError(std::make_exception_ptr(std::forward<E>(error)));
+      FinishWithError(std::make_exception_ptr(std::forward<E>(error)),
+                      std::is_same_v<std::decay_t<E>, CancelledError>);
     }
-    state_->Finish(/*has_error=*/true);
   }
 
   // Cancels it: who waits is thrown a CancelledError with `message`. For a task
@@ -264,7 +276,7 @@ class Future {
   // Has `callable(Future<T>)` called in the round after the one in which this
   // is done; in the next if it is. Errors: RuntimeError if the loop is closed.
   template <class F>
-    requires std::is_invocable_v<F&, Future<T>>
+    requires(std::is_invocable_v<F&, Future<T>> && !internal::ReturnsCoroutine<F, Future<T>>)
   CallbackId AddDoneCallback(F&& callable,
                              const SourceLocation& location = SourceLocation::current()) {
     return internal::AddDoneCallback(
@@ -336,6 +348,16 @@ class Future {
     if (ABSL_PREDICT_FALSE(!state.done())) internal::ThrowResultNotSet();
     if (ABSL_PREDICT_FALSE(state.cancelled())) std::rethrow_exception(state.cancelled_error());
     if (ABSL_PREDICT_FALSE(state.moved_out())) internal::ThrowMovedOut();
+  }
+
+  void FinishWithError(std::exception_ptr error, bool is_cancellation) {
+    Outcome<T>& outcome = state_->template outcome<T>();
+    if (is_cancellation) {
+      outcome.SetCancelled(std::move(error));
+    } else {
+      outcome.SetError(std::move(error));
+    }
+    state_->Finish(/*has_error=*/true);
   }
 
   void CheckSettable(const char* operation) const {

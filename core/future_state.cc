@@ -14,6 +14,29 @@
 namespace weft::internal {
 namespace {
 
+// So many ends of futures may lie inside of each other.
+constexpr int kMaxDepth = 50;
+
+// A report that waits for its turn. If the loop closes before that, it is made
+// then.
+class QueuedReport {
+ public:
+  QueuedReport(Scheduler* scheduler, ExceptionContext context)
+      : scheduler_(scheduler), context_(std::move(context)) {}
+  QueuedReport(QueuedReport&& other) noexcept
+      : scheduler_(std::exchange(other.scheduler_, nullptr)), context_(std::move(other.context_)) {}
+  ~QueuedReport() { (*this)(); }
+
+  void operator()() {
+    if (scheduler_ == nullptr) return;
+    std::exchange(scheduler_, nullptr)->HandleException(std::move(context_));
+  }
+
+ private:
+  Scheduler* scheduler_;  // Null once it was made.
+  ExceptionContext context_;
+};
+
 // Tells the loop that `state` failed and nobody asked. Later, not here: this is
 // called where references are dropped, and the handler is the user's code.
 void ReportUnretrieved(FutureStateRef state) {
@@ -27,11 +50,7 @@ void ReportUnretrieved(FutureStateRef state) {
     return;
   }
   const SourceLocation location = context.location;
-  scheduler->owner->CallSoon(
-      [owner = scheduler->owner, context = std::move(context)]() mutable {
-        owner->HandleException(std::move(context));
-      },
-      location);
+  scheduler->owner->CallSoon(QueuedReport(scheduler->owner, std::move(context)), location);
 }
 
 // Lets go of one that waited for a future that nobody can complete any more.
@@ -86,6 +105,26 @@ std::string FutureState::Repr() const {
 }
 
 void FutureState::OnUnreferenced() {
+  if (ABSL_PREDICT_FALSE((flags_ & kUnreferenced) != 0)) return;
+  const IntrusivePtr<SchedulerCore> scheduler = scheduler_;
+  if (ABSL_PREDICT_FALSE(scheduler->ending_futures >= kMaxDepth)) {
+    flags_ |= kUnreferenced;
+    scheduler->unreferenced.push_back(this);
+    return;
+  }
+  ++scheduler->ending_futures;
+  EndIfUnreferenced();
+  while (ABSL_PREDICT_FALSE(scheduler->ending_futures == 1 && !scheduler->unreferenced.empty())) {
+    FutureState* next = scheduler->unreferenced.back();
+    scheduler->unreferenced.pop_back();
+    next->flags_ &= ~kUnreferenced;
+    next->EndIfUnreferenced();
+  }
+  --scheduler->ending_futures;
+}
+
+void FutureState::EndIfUnreferenced() {
+  if (ABSL_PREDICT_FALSE(refs_ != callback_refs_)) return;
   if (callback_refs_ > 0) {
     ++refs_;  // So that their letting go does not come back here.
     if (!GoesOnAlone()) {

@@ -143,7 +143,9 @@ class FutureState : public Cancellable, public PooledObject {
 
   void set_outcome_offset(size_t offset) { outcome_offset_ = static_cast<uint16_t>(offset); }
 
-  // Nobody refers to it but callbacks that wait for it.
+  // Nobody refers to it but callbacks that wait for it. What goes with it may be
+  // the last to refer to another, and so on down a chain that may be as long as
+  // the program likes: so beyond a depth the others wait.
   void OnUnreferenced();
 
   static constexpr uint8_t kUnretrieved = 1;
@@ -152,10 +154,13 @@ class FutureState : public Cancellable, public PooledObject {
   static constexpr uint8_t kKindFlag2 = 8;
   static constexpr uint8_t kMarked = 16;
   static constexpr uint8_t kHasError = 32;
+  static constexpr uint8_t kUnreferenced = 64;  // In SchedulerCore::unreferenced.
 
   uint8_t flags_ = 0;
 
  private:
+  void EndIfUnreferenced();
+
   // In the order that leaves no hole; see the size check in future_state.cc.
   Status status_ = Status::kPending;
   uint16_t outcome_offset_ = 0;

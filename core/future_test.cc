@@ -44,7 +44,7 @@ class FutureTest : public ::testing::Test {
   std::vector<std::string> log_;
 };
 
-// FUT 49
+// FUT 49, A-29
 TEST_F(FutureTest, APendingOneHasNoResult) {
   Future<int> future = Make();
 
@@ -54,15 +54,22 @@ TEST_F(FutureTest, APendingOneHasNoResult) {
   EXPECT_EQ(Thrown([&] { future.Exception(); }), "weft::InvalidStateError: Exception is not set.");
 }
 
-// FUT 50
+// FUT 50, A-29
 TEST_F(FutureTest, ASecondOutcomeIsRefused) {
-  Future<int> future = Make();
-  future.SetResult(1);
+  Future<int> value = Make(), error = Make(), cancelled = Make();
+  value.SetResult(1);
+  error.SetException(std::runtime_error("first"));
+  cancelled.Cancel("first");
 
-  EXPECT_EQ(Thrown([&] { future.SetResult(2); }), "weft::InvalidStateError: invalid state");
-  EXPECT_EQ(Thrown([&] { future.SetException(std::runtime_error("x")); }),
-            "weft::InvalidStateError: invalid state");
-  EXPECT_EQ(future.Result(), 1);
+  for (Future<int> future : {value, error, cancelled}) {
+    EXPECT_EQ(Thrown([&] { future.SetResult(2); }), "weft::InvalidStateError: invalid state");
+    EXPECT_EQ(Thrown([&] { future.SetException(std::runtime_error("second")); }),
+              "weft::InvalidStateError: invalid state");
+    EXPECT_FALSE(future.Cancel("second"));
+  }
+  EXPECT_EQ(value.Result(), 1);
+  EXPECT_EQ(Thrown([&] { error.Result(); }), "std::runtime_error: first");
+  EXPECT_EQ(Thrown([&] { cancelled.Result(); }), "weft::CancelledError: first");
 }
 
 // FUT 51
@@ -78,7 +85,7 @@ TEST_F(FutureTest, CancelEndsIt) {
   EXPECT_FALSE(future.Cancel());
 }
 
-// FUT 52
+// FUT 52, A-29
 TEST_F(FutureTest, CancelOfADoneOneChangesNothing) {
   Future<int> future = Make();
   future.SetResult(1);
@@ -218,12 +225,20 @@ TEST_F(FutureTest, ManyMayReadTheValue) {
   EXPECT_EQ(loop_.Run(main()), 300u);
 }
 
-// FUT 61
+// FUT 61, A-29
 TEST_F(FutureTest, TheMessageOfACancellationIsKept) {
   Future<int> future = Make();
+  const auto awaits = [&]() -> Coro<> { co_await future; };
+  Task<> waits = CreateTask(awaits());
+  loop_.RunRound();
   future.Cancel("why");
+  Task<> comes = CreateTask(awaits());
+  loop_.RunUntilIdle();
 
   EXPECT_EQ(Thrown([&] { future.Result(); }), "weft::CancelledError: why");
+  EXPECT_EQ(Thrown([&] { future.Exception(); }), "weft::CancelledError: why");
+  EXPECT_EQ(Thrown([&] { waits.Result(); }), "weft::CancelledError: why");
+  EXPECT_EQ(Thrown([&] { comes.Result(); }), "weft::CancelledError: why");
 }
 
 // FUT 62
@@ -286,6 +301,84 @@ TEST_F(FutureTest, AnErrorOfAnyTypeComesOutAsItWas) {
 
   EXPECT_EQ(loop_.Run(main()), "text");
   EXPECT_THROW(Make().SetException(std::exception_ptr()), ValueError);
+}
+
+//
+TEST_F(FutureTest, ACoroutineIsNoCallback) {
+  const auto coroutine = [](Future<int>) -> Coro<> { co_return; };
+  const auto function = [](Future<int>) {};
+  const auto is_callback = []<class F>(const F& callable) {
+    return requires(Future<int> future) { future.AddDoneCallback(callable); };
+  };
+
+  EXPECT_TRUE(is_callback(function));
+  EXPECT_FALSE(is_callback(coroutine));
+}
+
+// An error of that type is a cancellation, as it is where it is thrown.
+TEST_F(FutureTest, ACancelledErrorThatWasSetIsACancellation) {
+  for (const bool as_pointer : {false, true}) {
+    Future<int> future = Make();
+    if (as_pointer) {
+      future.SetException(std::make_exception_ptr(CancelledError("set")));
+    } else {
+      future.SetException(CancelledError("set"));
+    }
+    const auto main = [&]() -> Coro<bool> {
+      Outcome<int> outcome = co_await NoThrow(future);
+      co_return outcome.cancelled();
+    };
+
+    EXPECT_TRUE(loop_.Run(main()));
+    EXPECT_FALSE(future.Cancelled());  // As in CPython.
+    EXPECT_EQ(Thrown([&] { future.Result(); }), "weft::CancelledError: set");
+  }
+}
+
+// The error was delivered, though something else was thrown.
+TEST_F(FutureTest, AnErrorThatACancellationReplacesCountsAsRetrieved) {
+  {
+    Future<int> future = Make();
+    const auto awaits = [&]() -> Coro<> { co_await future; };
+    Task<> task = CreateTask(awaits());
+    loop_.RunRound();
+    future.SetException(std::runtime_error("replaced"));
+    task.Cancel("instead");
+    loop_.RunUntilIdle();
+    EXPECT_EQ(Thrown([&] { task.Result(); }), "weft::CancelledError: instead");
+  }
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(loop_.errors(), IsEmpty());
+}
+
+TEST_F(FutureTest, AReportThatIsStillQueuedIsMadeWhenTheLoopCloses) {
+  Make().SetException(std::runtime_error("unheard"));
+  EXPECT_THAT(loop_.errors(), IsEmpty());
+
+  loop_.Close();
+
+  EXPECT_THAT(loop_.TakeErrorMessages(), ElementsAre("Future exception was never retrieved"));
+}
+
+// Each is held by nothing but the callback of the one before it.
+TEST_F(FutureTest, ALongChainGoesWithoutRecursion) {
+  Future<int> first = Make();
+  Future<int> last = first;
+  for (int i = 0; i < 200'000; ++i) {
+    Future<int> next = Make();
+    last.AddDoneCallback(
+        [next](const Future<int>& done) mutable { next.SetResult(done.Result()); });
+    last = next;
+  }
+  auto held = std::make_shared<int>(0);
+  last.AddDoneCallback([held](const Future<int>&) {});
+  last = Future<int>();
+  EXPECT_EQ(held.use_count(), 2);
+
+  first = Future<int>();
+
+  EXPECT_EQ(held.use_count(), 1);
 }
 
 TEST_F(FutureTest, CompletingOneOfAClosedLoopQueuesNothingAndThrowsNothing) {

@@ -48,7 +48,7 @@ class GatherTest : public ::testing::Test {
   VirtualScheduler loop_;
 };
 
-// GATH 102
+// GATH 102, A-39
 TEST_F(GatherTest, ResultsComeInTheOrderOfTheArguments) {
   const auto main = [&]() -> Coro<> {
     auto [a, b, c] = co_await Gather(After(3, 1), After(1, 2), Sleep(absl::Seconds(2)));

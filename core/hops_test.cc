@@ -227,6 +227,7 @@ TEST_F(HopsTest, WhatATaskReleasesAtItsEndComesBeforeItsAwaiters) {
   EXPECT_THAT(order, ElementsAre("released", "awaiter"));
 }
 
+// TASK 68, SLP 99, A-24
 TEST_F(HopsTest, SleepOfNothingIsOne) {
   for (const absl::Duration delay : {kNone, -kSecond}) {
     const auto main = [&]() -> Coro<int> {

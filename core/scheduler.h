@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "weft/core/callback.h"
@@ -23,6 +24,7 @@ class Scheduler;
 
 namespace internal {
 
+class FutureState;
 class TaskState;
 
 // A task's place in the list of its loop's tasks.
@@ -60,6 +62,10 @@ struct SchedulerCore {
   uint64_t tasks_created = 0;
   List<TaskLink> tasks;            // Those that are not done, in the order of creation.
   List<GeneratorLink> generators;  // In the order of their first steps.
+  // Futures whose ends, one inside of the other, are under way; and those that
+  // wait for them to be over, see FutureState::OnUnreferenced().
+  int ending_futures = 0;
+  std::vector<FutureState*> unreferenced;
 
   // The context of what is running, or of the thread if nothing is; may be null.
   const ContextRef* context() const {
@@ -108,6 +114,7 @@ class Scheduler {
 
   // Has `callable` run in the next round. RuntimeError if closed.
   template <class F>
+    requires(!internal::ReturnsCoroutine<F>)
   Handle CallSoon(F&& callable, const SourceLocation& location = SourceLocation::current()) {
     if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
     internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
@@ -118,6 +125,7 @@ class Scheduler {
   // Has `callable` run when `when` has come: through the timers even if that
   // has passed. RuntimeError if closed.
   template <class F>
+    requires(!internal::ReturnsCoroutine<F>)
   TimerHandle CallAt(TimePoint when, F&& callable,
                      const SourceLocation& location = SourceLocation::current()) {
     if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
@@ -128,6 +136,7 @@ class Scheduler {
 
   // CallAt() the time now plus `delay`. Late, never early.
   template <class F>
+    requires(!internal::ReturnsCoroutine<F>)
   TimerHandle CallLater(absl::Duration delay, F&& callable,
                         const SourceLocation& location = SourceLocation::current()) {
     return CallAt(Now() + delay, std::forward<F>(callable), location);

@@ -122,6 +122,25 @@ TEST_F(ShieldTest, GoesWithAnInnerThatNobodyCanComplete) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+TEST_F(ShieldTest, ManyInsideEachOtherGoWithoutRecursion) {
+  const auto nest = [](Future<int> inner) {
+    for (int i = 0; i < 200'000; ++i) inner = Shield(inner);
+    return inner;
+  };
+  Future<int> inner = MakeFuture<int>(loop_);
+  Future<int> outer = nest(inner);
+  inner.SetResult(8);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(outer.Result(), 8);
+  outer = Future<int>();
+
+  auto held = std::make_shared<int>(0);
+  outer = nest(MakeFuture<int>(loop_));
+  outer.AddDoneCallback([held](const auto&) {});
+  outer = Future<int>();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
 TEST_F(ShieldTest, AnErrorBehindACancelledShieldIsReportedAsTheInners) {
   const auto waits = [&]() -> Coro<> { co_await Shield(Fails()); };
   Task<> task = CreateTask(waits());

@@ -79,6 +79,7 @@ TEST_F(SleepTest, AnInfiniteOneEndsOnlyByACancellation) {
   EXPECT_TRUE(task.Cancelled());
 }
 
+//
 TEST_F(SleepTest, ACancelledOneLeavesNoTimer) {
   const auto main = []() -> Coro<> { co_await Sleep(absl::Seconds(9)); };
   Task<> task = CreateTask(main());

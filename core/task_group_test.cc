@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace weft {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class TaskGroupTest : public ::testing::Test {
  protected:
@@ -83,7 +85,7 @@ TEST_F(TaskGroupTest, WaitsForItsChildren) {
   EXPECT_EQ(loop_.Run(main()), 6);
 }
 
-// TG 143
+// TG 143, A-40
 TEST_F(TaskGroupTest, AFailureCancelsSiblingsAndBody) {
   const auto body = [&](TaskGroup& group) -> Coro<> {
     group.CreateTask(Fail(1, "failed"));
@@ -145,24 +147,62 @@ TEST_F(TaskGroupTest, AChildThatIsCancelledOnItsOwnIsNoFailure) {
   EXPECT_THAT(log_, ElementsAre("cancelled 5", "end 1"));
 }
 
-// TG 148, 149
+// TG 149
 TEST_F(TaskGroupTest, RefusesChildrenOnceItShutsDown) {
-  std::string refusal;
+  std::vector<std::string> refusals;
   auto argument = std::make_shared<int>(1);
-  const auto keeps = [](std::shared_ptr<int>) -> Coro<> { co_return; };
-  const auto body = [&](TaskGroup& group) -> Coro<> {
-    group.CreateTask(Fail(0, "failed"));
-    Outcome<void> outcome = co_await NoThrow(Sleep(absl::Seconds(5)));
+  const auto keeps = [&](std::shared_ptr<int>) -> Coro<> {
+    log_.push_back("ran");
+    co_return;
+  };
+  const auto tries = [&](TaskGroup& group) -> Coro<> {
+    co_await NoThrow(Sleep(absl::Seconds(5)));
     try {
       group.CreateTask(keeps(argument));
     } catch (const RuntimeError& error) {
-      refusal = error.what();
+      refusals.push_back(error.what());
     }
+  };
+  const auto body = [&](TaskGroup& group) -> Coro<> {
+    group.CreateTask(Fail(0, "failed"));
+    group.CreateTask(tries(group));
+    co_await tries(group);
   };
 
   EXPECT_EQ(loop_.Run(Group(body)), "[failed]");
-  EXPECT_EQ(refusal, "TaskGroup <TaskGroup errors=1 cancelling> is shutting down");
+  EXPECT_THAT(refusals,
+              ElementsAre("TaskGroup <TaskGroup tasks=1 errors=1 cancelling> is shutting down",
+                          "TaskGroup <TaskGroup tasks=1 errors=1 cancelling> is shutting down"));
   EXPECT_EQ(argument.use_count(), 1);
+  EXPECT_THAT(log_, IsEmpty());
+}
+
+// TG 148: none is to be had that was not entered.
+TEST_F(TaskGroupTest, RefusesChildrenOnceItIsFinished) {
+  static_assert(!std::is_constructible_v<TaskGroup, internal::TaskState*>);
+  std::string refusal;
+  auto argument = std::make_shared<int>(1);
+  const auto keeps = [&](std::shared_ptr<int>) -> Coro<> {
+    log_.push_back("ran");
+    co_return;
+  };
+  const auto body = [&](TaskGroup& group) -> Coro<> {
+    Task<> child = group.CreateTask(Sleep(absl::Seconds(1)));
+    // Behind the group's own callback, and before the group ends.
+    child.AddDoneCallback([&](Future<>) {
+      try {
+        group.CreateTask(keeps(argument));
+      } catch (const RuntimeError& error) {
+        refusal = error.what();
+      }
+    });
+    co_return;
+  };
+
+  EXPECT_EQ(loop_.Run(Group(body)), "ok");
+  EXPECT_EQ(refusal, "TaskGroup <TaskGroup entered> is finished");
+  EXPECT_EQ(argument.use_count(), 1);
+  EXPECT_THAT(log_, IsEmpty());
 }
 
 // TG 150

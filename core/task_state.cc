@@ -91,7 +91,7 @@ void TaskState::End() {
 Cancellable::Step TaskState::BeginCancel(const std::exception_ptr& error) {
   if (done() || leaf_ == nullptr) return {nullptr, CancelAnswer::kRefused};
   ++cancels_;
-  cancel_error_ = error;
+  if (waiting_on_ == nullptr || !waiting_on_->WasCancelled()) cancel_error_ = error;
   if ((flags_ & kBeingAsked) != 0) return {nullptr, CancelAnswer::kRing};
   if (waiting_on_ == nullptr) {
     flags_ |= kMustCancel;

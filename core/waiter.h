@@ -84,6 +84,7 @@ class Wait : public Cancellable {
     task_->Wake();
     return {nullptr, CancelAnswer::kAccepted};
   }
+  bool WasCancelled() const override { return was_cancelled(); }
 
  private:
   State state_ = State::kIdle;
