@@ -246,6 +246,11 @@ void EventLoop::ThrowStoppedEarly() {
   throw RuntimeError("Event loop stopped before Future completed.");
 }
 
+void EventLoop::ThrowOtherLoopsFuture() {
+  throw ValueError(
+      "The future belongs to a different loop than the one specified as the loop argument");
+}
+
 void EventLoop::ThrowDeadlock() {
   std::string text = "nothing is ready and no timer is pending";
   for (const TaskRef& task : AllTasks()) absl::StrAppend(&text, "\n  ", task.ToString());

@@ -79,6 +79,7 @@ class EventLoop final : public Scheduler {
 
   // CallSoon() from any thread.
   template <class F>
+    requires(!internal::ReturnsCoroutine<F>)
   Handle CallSoonThreadsafe(F&& callable,
                             const SourceLocation& location = SourceLocation::current()) {
     internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
@@ -126,7 +127,8 @@ class EventLoop final : public Scheduler {
   // The loop stays open and may run again.
   // Errors: RuntimeError "This event loop is already running", "Cannot run the
   // event loop while another loop is running", "Event loop stopped before Future
-  // completed." if Stop() came first, "Event loop is closed".
+  // completed." if Stop() came first, "Event loop is closed"; ValueError for
+  // another loop's future.
   template <class T>
   T RunUntilComplete(Coro<T> main) {
     CheckMayRun();
@@ -135,6 +137,7 @@ class EventLoop final : public Scheduler {
   template <class T>
   T RunUntilComplete(Future<T> future) {
     CheckMayRun();
+    if (future.state()->scheduler() != core()) ThrowOtherLoopsFuture();
     return RunUntilDone(std::move(future));
   }
 
@@ -201,6 +204,11 @@ class EventLoop final : public Scheduler {
   absl::Status AddWriter(NativeHandle handle, absl::AnyInvocable<void()> callback,
                          const SourceLocation& location = SourceLocation::current());
   bool RemoveWriter(NativeHandle handle);
+  // A coroutine is no callback: nobody would run it.
+  template <internal::ReturnsCoroutine F>
+  absl::Status AddReader(NativeHandle handle, F&& coroutine_function) = delete;
+  template <internal::ReturnsCoroutine F>
+  absl::Status AddWriter(NativeHandle handle, F&& coroutine_function) = delete;
 
   // -- Signals of the process. The main thread only. Coroutines have NextSignal().
 
@@ -217,6 +225,9 @@ class EventLoop final : public Scheduler {
   }
   // Restores what happened before the first. False if there was none.
   bool RemoveSignalHandler(int signal);
+  // A coroutine is no handler: nobody would run it.
+  template <internal::ReturnsCoroutine F>
+  absl::Status AddSignalHandler(int signal, F&& coroutine_function) = delete;
 
   // -- Errors that nobody can be thrown at.
 
@@ -309,6 +320,7 @@ class EventLoop final : public Scheduler {
     return future.TakeResult();
   }
   [[noreturn]] static void ThrowStoppedEarly();
+  [[noreturn]] static void ThrowOtherLoopsFuture();
 
   absl::Status AddHandler(int signal, absl::AnyInvocable<void()> callback,
                           const SourceLocation& location);

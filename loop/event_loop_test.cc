@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -69,7 +70,7 @@ class EventLoopTest : public ::testing::Test {
 
 // -- LOOP: the order of the ready queue.
 
-TEST_F(EventLoopTest, CallbacksRunInOrderAndWhatTheyAddRunsNextRound) {  // LOOP 1, A-02
+TEST_F(EventLoopTest, CallbacksRunInOrderAndWhatTheyAddRunsNextRound) {  // LOOP 1, A-02, A-03
   loop_->CallSoon([this] {
     log_.push_back("1");
     loop_->CallSoon(Log("4"));
@@ -172,7 +173,7 @@ TEST_F(EventLoopTest, RunUntilCompleteGivesTheResultOrTheError) {  // LOOP 8
   EXPECT_EQ(ThrownBy([this] { loop_->RunUntilComplete(Fail()); }), "as it was");
 }
 
-TEST_F(EventLoopTest, StopBeforeTheEndIsAnError) {  // LOOP 9
+TEST_F(EventLoopTest, StopBeforeTheEndIsAnError) {  // LOOP 9, A-53
   Task<void> task = loop_->CreateTask(Sleep(absl::Hours(1)));
   loop_->CallSoon([this] { loop_->Stop(); });
 
@@ -183,7 +184,39 @@ TEST_F(EventLoopTest, StopBeforeTheEndIsAnError) {  // LOOP 9
   RunUntilIdle();
 }
 
-TEST_F(EventLoopTest, TheRunningLoopIsKnownInsideOnly) {  // LOOP 10, A-57
+TEST_F(EventLoopTest, AnotherLoopsFutureIsRefused) {
+  std::unique_ptr<EventLoop> other = *EventLoop::Create();
+  Future<void> future = other->CreateFuture();
+
+  EXPECT_EQ(ThrownBy([&] { loop_->RunUntilComplete(future); }),
+            "The future belongs to a different loop than the one specified as the loop argument");
+  EXPECT_FALSE(future.Done());
+  other->Close();
+}
+
+TEST_F(EventLoopTest, TheBatchInWhichTheEndIsSeenRunsWhole) {  // A-26, hops: RunUntilComplete
+  int rounds = 0;
+  std::function<void()> count = [&] {
+    ++rounds;
+    loop_->CallSoon(count);
+  };
+  const auto main = [&]() -> Coro<void> {
+    loop_->CallSoon(Log("queued by main"));
+    loop_->CallSoon([this] { loop_->CallSoon(Log("a round too late")); });
+    log_.push_back("main ends");
+    loop_->CallSoon(count);
+    co_return;
+  };
+
+  loop_->RunUntilComplete(main());
+
+  EXPECT_THAT(log_, ElementsAre("main ends", "queued by main"));
+  EXPECT_EQ(rounds, 1);
+  loop_->Close();
+  EXPECT_THAT(log_, ElementsAre("main ends", "queued by main"));
+}
+
+TEST_F(EventLoopTest, TheRunningLoopIsKnownInsideOnly) {  // LOOP 10, A-32, A-56, A-57
   EXPECT_EQ(GetRunningLoopOrNull(), nullptr);
   EXPECT_EQ(ThrownBy([] { GetRunningLoop(); }), "no running event loop");
   EXPECT_EQ(ThrownBy([] { (void)CreateTask(DoNothing()); }), "no running event loop");
@@ -191,24 +224,116 @@ TEST_F(EventLoopTest, TheRunningLoopIsKnownInsideOnly) {  // LOOP 10, A-57
   loop_->CallSoon([this] {
     EXPECT_EQ(&GetRunningLoop(), loop_.get());
     EXPECT_TRUE(loop_->IsRunning());
+    EXPECT_FALSE(loop_->IsClosed());
   });
   RunUntilIdle();
 
   EXPECT_EQ(GetRunningLoopOrNull(), nullptr);
   EXPECT_FALSE(loop_->IsRunning());
+  EXPECT_FALSE(loop_->IsClosed());
+}
+
+TEST_F(EventLoopTest, AServersLoopIsDrivenByHandAndAScriptsByRun) {
+  const auto serve = [this](const std::string& name) -> Coro<void> {
+    for (int i = 0; i < 2; ++i) {
+      log_.push_back(name + " tick");
+      co_await Sleep(absl::Seconds(1));
+    }
+    log_.push_back(name + " ends");
+  };
+  loop_->CreateTask(serve, "server").AddDoneCallback([this](const Future<void>&) {
+    loop_->Stop();
+  });
+  loop_->RunForever();
+  const std::string script = "script";
+  loop_->RunUntilComplete(serve(script));
+
+  EXPECT_THAT(log_, ElementsAre("server tick", "server tick", "server ends", "script tick",
+                                "script tick", "script ends"));
 }
 
 TEST_F(EventLoopTest, MoveOnlyCallablesRunOnceAndAreDestroyedAtOnce) {  // LOOP 12
-  auto alive = std::make_shared<int>();
-  std::weak_ptr<int> watch = alive;
-  loop_->CallSoon([this, alive = std::move(alive), unique = std::make_unique<int>(3)] {
-    log_.push_back(std::to_string(*unique));
+  // Logs what it owns, when it runs and when it is destroyed.
+  const auto make = [this](const std::string& name) {
+    const std::thread::id here = std::this_thread::get_id();
+    auto owned = std::shared_ptr<void>(nullptr, [this, name, here](void*) {
+      log_.push_back(name + (std::this_thread::get_id() == here ? " gone" : " gone elsewhere"));
+    });
+    return [this, name, owned = std::move(owned), unique = std::make_unique<int>(3)] {
+      log_.push_back(name + " " + std::to_string(*unique));
+    };
+  };
+  loop_->CallSoon(make("soon"));
+  loop_->CallSoon(Log("next"));
+  loop_->CallLater(absl::Seconds(1), make("later"));
+  loop_->CallLater(absl::Seconds(1), Log("next"));
+  RunUntilIdle();
+  EXPECT_THAT(log_, ElementsAre("soon 3", "soon gone", "next", "later 3", "later gone", "next"));
+
+  log_.clear();
+  std::thread poster([&, posted = make("posted")]() mutable {
+    loop_->CallSoonThreadsafe(std::move(posted));
+    loop_->CallSoonThreadsafe(Log("next"));
   });
-  loop_->CallSoon([this, watch] { log_.push_back(watch.expired() ? "destroyed" : "alive"); });
+  poster.join();
+  RunOneRound();
+  EXPECT_THAT(log_, ElementsAre("posted 3", "posted gone", "next"));
+}
+
+TEST_F(EventLoopTest, NoCallbackIsEnteredInsideACall) {  // LOOP 14, A-05, A-15, A-22
+  Future<int> done = loop_->CreateFuture<int>();
+  done.SetResult(1);
+  Future<int> pending = loop_->CreateFuture<int>();
+  pending.AddDoneCallback([this](const Future<int>&) { log_.push_back("completed"); });
+  loop_->CallSoon([&] {
+    loop_->CallSoon(Log("soon"));
+    loop_->CallLater(-absl::Seconds(1), Log("timer"));
+    loop_->CallSoonThreadsafe(Log("post"));
+    done.AddDoneCallback([this](const Future<int>&) { log_.push_back("done before"); });
+    pending.SetResult(1);
+    clock_.Advance(absl::Seconds(5));
+    log_.push_back("the callback's end");
+  });
 
   RunUntilIdle();
 
-  EXPECT_THAT(log_, ElementsAre("3", "destroyed"));
+  EXPECT_THAT(
+      log_, ElementsAre("the callback's end", "soon", "post", "done before", "completed", "timer"));
+}
+
+TEST_F(EventLoopTest, ACoroutineIsNoCallback) {
+  const auto coroutine = []() -> Coro<void> { co_return; };
+  const auto function = [] {};
+  const auto is_callback = []<class F>(EventLoop* loop, const F& callable) {
+    return requires { loop->CallSoon(callable); } ||
+           requires { loop->CallLater(absl::ZeroDuration(), callable); } ||
+           requires { loop->CallAt(TimePoint(), callable); } ||
+           requires { loop->CallSoonThreadsafe(callable); } ||
+           requires { loop->Ref().Post(callable); } ||
+           requires { loop->AddSignalHandler(1, callable); } ||
+           requires { loop->AddReader(0, callable); } || requires { loop->AddWriter(0, callable); };
+  };
+
+  EXPECT_TRUE(is_callback(loop_.get(), function));
+  EXPECT_FALSE(is_callback(loop_.get(), coroutine));
+}
+
+TEST_F(EventLoopTest, ATaskThatWaitsIsInNoQueue) {
+  std::vector<Future<void>> futures;
+  for (int i = 0; i < 100; ++i) {
+    futures.push_back(loop_->CreateFuture());
+    (void)loop_->CreateTask(futures.back());
+  }
+  EXPECT_TRUE(loop_->RunOnce(absl::ZeroDuration()));
+
+  EXPECT_TRUE(loop_->ready().empty());
+  EXPECT_FALSE(loop_->RunOnce(absl::ZeroDuration()));  // Nothing runs to look at them.
+  EXPECT_EQ(loop_->AllTasks().size(), 100u);
+  futures[7].SetResult();
+  EXPECT_TRUE(loop_->RunOnce(absl::ZeroDuration()));
+  EXPECT_EQ(loop_->AllTasks().size(), 99u);
+  for (Future<void>& future : futures) future.Cancel();
+  RunUntilIdle();
 }
 
 TEST_F(EventLoopTest, LargeCallablesWorkToo) {
@@ -331,7 +456,7 @@ TEST_F(EventLoopTest, TimersFireInOrderOfDeadlineAndEqualOnesInOrderOfScheduling
   EXPECT_THAT(log_, ElementsAre("first", "a", "b", "c", "last"));
 }
 
-TEST_F(EventLoopTest, PastTimersRunNextRoundBehindWhatIsReady) {  // TIM 24
+TEST_F(EventLoopTest, PastTimersRunNextRoundBehindWhatIsReady) {  // TIM 24, A-16, A-17
   clock_.Advance(absl::Hours(1));
   loop_->CallLater(-absl::Seconds(1), Log("-1"));
   loop_->CallLater(-absl::Seconds(5), Log("-5"));
@@ -385,14 +510,18 @@ TEST_F(EventLoopTest, HugeDelaysNeverFire) {  // TIM 28
   EXPECT_THAT(log_, ElementsAre("10 ms"));
 }
 
-TEST_F(EventLoopTest, ATimerThatRearmsItselfRunsEachPeriod) {  // TIM 29
+TEST_F(EventLoopTest, ATimerThatCancelsAndRearmsItselfRunsEachPeriod) {  // TIM 29
   std::vector<absl::Duration> times;
+  TimerHandle handle;
   std::function<void()> tick = [&] {
     times.push_back(loop_->Time() - TimePoint());
+    handle.Cancel();  // The one that runs: nothing to cancel any more.
     if (times.size() == 3) return loop_->Stop();
-    loop_->CallLater(absl::Milliseconds(5), tick);
+    handle = loop_->CallLater(absl::Milliseconds(1), tick);
+    handle.Cancel();
+    handle = loop_->CallLater(absl::Milliseconds(5), tick);
   };
-  loop_->CallLater(absl::Milliseconds(5), tick);
+  handle = loop_->CallLater(absl::Milliseconds(5), tick);
 
   loop_->RunForever();
 
@@ -400,7 +529,7 @@ TEST_F(EventLoopTest, ATimerThatRearmsItselfRunsEachPeriod) {  // TIM 29
               ElementsAre(absl::Milliseconds(5), absl::Milliseconds(10), absl::Milliseconds(15)));
 }
 
-TEST_F(EventLoopTest, ACallbackThatBlocksDelaysTimersButNotTheirOrder) {
+TEST_F(EventLoopTest, ACallbackThatBlocksDelaysTimersButNotTheirOrder) {
   loop_->CallLater(absl::Milliseconds(10), Log("10"));
   loop_->CallLater(absl::Milliseconds(20), Log("20"));
   loop_->CallSoon([this] {
@@ -412,42 +541,6 @@ TEST_F(EventLoopTest, ACallbackThatBlocksDelaysTimersButNotTheirOrder) {  // A-2
   RunUntilIdle();
 
   EXPECT_THAT(log_, ElementsAre("soon after", "10", "20", "0 after"));
-}
-
-TEST(EventLoopRealTimeTest, NeverEarlyAndSoon) {  // TIM 21, 30
-  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
-  for (int i = 0; i < 20; ++i) {
-    const TimePoint start = loop->Time();
-    loop->CallLater(absl::Microseconds(300), [&] { loop->Stop(); });
-    loop->RunForever();
-    EXPECT_GE(loop->Time() - start, absl::Microseconds(300));
-  }
-  loop->Close();
-}
-
-TEST(EventLoopRealTimeTest, ABlockingCallbackMakesTheNextRoundLookAtTheTimers) {
-  // Also a loop that is busy with callbacks and skips polls sees that a timer is due.
-  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
-  std::vector<std::string> log;
-  int rounds = 0;
-  std::function<void()> spin = [&] {
-    if (++rounds == 3) {
-      const TimePoint until = loop->Time() + absl::Milliseconds(3);
-      while (loop->Time() < until) {
-      }
-      log.push_back("blocked");
-      loop->CallSoon([&] { log.push_back("the round after"); });
-    }
-    if (rounds < 10) loop->CallSoon(spin);
-    if (rounds == 10) loop->Stop();
-  };
-  loop->CallLater(absl::Milliseconds(2), [&] { log.push_back("timer"); });
-  loop->CallSoon(spin);
-
-  loop->RunForever();
-
-  EXPECT_THAT(log, ElementsAre("blocked", "the round after", "timer"));
-  loop->Close();
 }
 
 // -- EXC: the exception handler.
@@ -484,12 +577,32 @@ TEST_F(EventLoopTest, AHandlerThatThrowsIsContained) {  // EXC 306, A-88
                             HasSubstr("from the handler"), HasSubstr("Exception in callback")));
 }
 
-TEST_F(EventLoopTest, UserCodeMayReport) {  // EXC 305, 307
+TEST_F(EventLoopTest, UserCodeMayReport) {  // EXC 307, A-88
+  std::vector<ExceptionContext> contexts;
+  loop_->SetExceptionHandler(
+      [&](EventLoop&, const ExceptionContext& context) { contexts.push_back(context); });
   loop_->CallExceptionHandler(ExceptionContext("as given"));
-  EXPECT_THAT(reports_, ElementsAre("as given"));
 
+  ASSERT_EQ(contexts.size(), 1u);
+  EXPECT_EQ(contexts[0].message, "as given");
+  EXPECT_EQ(contexts[0].exception, nullptr);
+  EXPECT_FALSE(contexts[0].future);
+  EXPECT_FALSE(contexts[0].handle.has_value());
+}
+
+TEST_F(EventLoopTest, WithoutAHandlerReportsAreLogged) {  // EXC 305, A-88
+  EXPECT_NE(loop_->GetExceptionHandler(), nullptr);
   loop_->SetExceptionHandler(nullptr);
   EXPECT_EQ(loop_->GetExceptionHandler(), nullptr);
+  loop_->CallSoon([] { throw TimeoutError("boom"); });
+
+  ::testing::internal::CaptureStderr();
+  RunUntilIdle();
+  const std::string logged = ::testing::internal::GetCapturedStderr();
+
+  EXPECT_THAT(logged, AllOf(HasSubstr("Exception in callback"), HasSubstr("boom")));
+  EXPECT_THAT(reports_, IsEmpty());
+  EXPECT_EQ((*EventLoop::Create())->GetExceptionHandler(), nullptr);
 }
 
 // -- Debug mode.

@@ -14,6 +14,9 @@ Handle LoopShared::Post(CallbackSlot* slot) {
     core->ready.PushBack(slot);
     return Handle(scheduler_, slot);
   }
+  Scheduler* here = Scheduler::Current();
+  const ContextRef* context = here != nullptr ? here->core()->current_context : outside_context;
+  if (context != nullptr && *context) slot->context() = (*context)->Clone();
   slot->set_posted();
   const Handle handle(scheduler_, slot);  // From the push on the slot is the loop's.
   if (inbox_.Push(slot) == Inbox::PushResult::kClosed) {

@@ -89,10 +89,12 @@ class LoopRef {
   friend bool operator==(const LoopRef& a, const LoopRef& b) = default;
 
   // Has `callable` run on the loop's thread, in the next round; on the loop's
-  // own thread this is CallSoon(). The posts of one thread run in their order.
+  // own thread this is CallSoon(). The posts of one thread run in their order. It
+  // sees copies of the context variables of this thread.
   // REQUIRES: *this. Errors: RuntimeError "Event loop is closed"; the callable is
   // destroyed on this thread then.
   template <class F>
+    requires(!internal::ReturnsCoroutine<F>)
   void Post(F&& callable, const SourceLocation& location = SourceLocation::current()) const {
     internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
     slot->Bind(std::forward<F>(callable), location);

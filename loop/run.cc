@@ -59,6 +59,7 @@ EventLoop& Runner::GetLoop() {
     absl::StatusOr<std::unique_ptr<EventLoop>> made = EventLoop::Create(options_);
     if (!made.ok()) throw ValueError(std::string(made.status().message()));
     loop_ = *std::move(made);
+    context_ = loop_->current_context();
   }
   return *loop_;
 }

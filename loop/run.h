@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "weft/core/context.h"
 #include "weft/core/coro.h"
 #include "weft/core/errors.h"
 #include "weft/core/task.h"
@@ -22,7 +23,8 @@ T Run(Coro<T> main, RunOptions options = RunOptions());
 // Runner
 //
 // Several runs on one loop, and its orderly end: what `Run()` is made of, for
-// test frameworks and programs that need the loop between runs.
+// test frameworks and programs that need the loop between runs. Context variables
+// that the main task of one run has set are so for the next.
 //
 //   Runner runner;
 //   int a = runner.Run(First());
@@ -57,7 +59,8 @@ class Runner {
     CheckMayRun("Runner.Run()");
     if (!main) throw ValueError("main: a coroutine was expected, got one that was used before");
     Task<T> task = GetLoop().CreateTask(std::move(main));
-    return RunTask(std::move(task));
+    ContextScope scope(&context_, &task.task_state()->context());
+    return RunTask(task);
   }
 
   // The loop, made if need be. Errors: RuntimeError "Runner is closed";
@@ -88,6 +91,20 @@ class Runner {
     bool is_handling_ = false;
   };
 
+  // The main task has the runner's context while this lives.
+  class ContextScope {
+   public:
+    ContextScope(internal::ContextRef* runner, internal::ContextRef* task)
+        : runner_(runner), task_(task) {
+      *task_ = *runner_;
+    }
+    ~ContextScope() { *runner_ = *task_; }
+
+   private:
+    internal::ContextRef* runner_;
+    internal::ContextRef* task_;
+  };
+
   void CheckMayRun(const char* caller) const;
 
   template <class T>
@@ -105,6 +122,7 @@ class Runner {
 
   RunOptions options_;
   std::unique_ptr<EventLoop> loop_;
+  internal::ContextRef context_;  // As the thread's when the loop was made.
   bool closed_ = false;
 };
 

@@ -5,12 +5,16 @@
 
 #include <signal.h>
 
+#include <latch>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/async_generator.h"
+#include "weft/core/context_var.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/to_thread.h"
@@ -56,6 +60,31 @@ TEST_F(RunTest, GivesTheValueOrThrowsTheError) {  // RUN 39, A-50
   EXPECT_EQ(*weft::Run(GiveMoveOnly(), options_), 5);
   EXPECT_EQ(ThrownBy([this] { weft::Run(Throw(), options_); }), "weft::TimeoutError: unchanged");
   EXPECT_EQ(ThrownBy([this] { weft::Run(ThrowInt(), options_); }), "int: 42");
+}
+
+Coro<int> GiveRef(LoopRef* ref, bool throws) {
+  *ref = GetRunningLoop().Ref();
+  co_await Yield();
+  if (throws) throw TimeoutError("unchanged");
+  co_return 1;
+}
+
+TEST_F(RunTest, TheLoopIsClosedEitherWay) {  // RUN 39, A-56
+  for (const bool throws : {false, true}) {
+    LoopRef ref;
+    ThrownBy([&] { weft::Run(GiveRef(&ref, throws), options_); });
+
+    EXPECT_EQ(ThrownBy([&] { ref.Post([] {}); }), "weft::RuntimeError: Event loop is closed");
+    EXPECT_EQ(GetRunningLoopOrNull(), nullptr);
+  }
+}
+
+TEST_F(RunTest, NeedsACoroutineThatWasNotUsed) {
+  Coro<std::unique_ptr<int>> coro = GiveMoveOnly();
+  weft::Run(std::move(coro), options_);
+
+  EXPECT_THAT(ThrownBy([&] { weft::Run(std::move(coro), options_); }),
+              HasSubstr("weft::ValueError: main: a coroutine was expected, got "));
 }
 
 Coro<int> RunInside(std::vector<std::string>* log, std::shared_ptr<int> argument) {
@@ -137,12 +166,57 @@ TEST_F(RunTest, PastTheDeadlineATaskIsNamedAndAskedAgain) {
   EXPECT_EQ(clock_.Now() - TimePoint(), absl::Seconds(20));
 }
 
+// Each frame has one, and so has each of its parameters.
+struct Counted {
+  explicit Counted(int* target) : count(target) { ++*count; }
+  Counted(const Counted& other) : count(other.count) { ++*count; }
+  ~Counted() { --*count; }
+  int* count;
+};
+
+Coro<void> LeafThatWaits(Counted counted) {
+  Counted local = counted;
+  co_await Sleep(absl::Hours(1));
+}
+Coro<void> CountedChild(Counted counted) { co_await LeafThatWaits(counted); }
+Coro<void> CountedThatRefuses(Counted counted) {
+  (void)co_await NoThrow(LeafThatWaits(counted));
+  co_await Sleep(absl::Seconds(1));
+}
+AsyncGenerator<int> CountedGenerator(Counted counted) {
+  Counted local = counted;
+  for (int i = 0;; ++i) co_yield i;
+}
+Coro<int> CountedMain(Counted counted, bool throws) {
+  Counted local = counted;
+  (void)CreateTask(CountedChild(counted));
+  (void)CreateTask(CountedThatRefuses(counted));
+  AsyncGenerator<int> numbers = CountedGenerator(counted);
+  co_await numbers.Next();
+  Coro<void> never_started = CountedChild(counted);
+  co_await Yield();
+  (void)CreateTask(CountedChild(counted));  // Cancelled before its first step.
+  if (throws) throw TimeoutError("unchanged");
+  co_return 1;
+}
+
+TEST_F(RunTest, NoFrameIsLeft) {  // RUN 43
+  for (const bool throws : {false, true}) {
+    int alive = 0;
+    ThrownBy([&] { weft::Run(CountedMain(Counted(&alive), throws), options_); });
+    EXPECT_EQ(alive, 0);
+  }
+}
+
 Coro<EventLoop*> TheLoop() { co_return &GetRunningLoop(); }
 Coro<bool> IsDebug() { co_return GetRunningLoop().debug(); }
 
 TEST_F(RunTest, EachRunHasALoopOfItsOwn) {  // RUN 44, 45, A-66
-  weft::Run(TheLoop(), options_);
+  LoopRef first, second;
+  weft::Run(GiveRef(&first, /*throws=*/false), options_);
   EXPECT_EQ(GetRunningLoopOrNull(), nullptr);
+  weft::Run(GiveRef(&second, /*throws=*/false), options_);
+  EXPECT_NE(first, second);
   EXPECT_FALSE(weft::Run(IsDebug(), options_));
   options_.debug = true;
   EXPECT_TRUE(weft::Run(IsDebug(), options_));
@@ -155,11 +229,35 @@ TEST_F(RunTest, ARunnerKeepsItsLoop) {  // RUN 46, 47, A-61
   EXPECT_EQ(runner.Run(TheLoop()), first);
   EXPECT_EQ(&runner.GetLoop(), first);
 
+  EXPECT_FALSE(first->IsClosed());
   runner.Close();
+  EXPECT_TRUE(first->IsClosed());
   runner.Close();
 
   EXPECT_EQ(ThrownBy([&] { runner.Run(TheLoop()); }), "weft::RuntimeError: Runner is closed");
   EXPECT_EQ(ThrownBy([&] { runner.GetLoop(); }), "weft::RuntimeError: Runner is closed");
+}
+
+ContextVar<int> variable("variable", 0);
+
+Coro<void> SetVariable(int value) {
+  variable.Set(value);
+  co_return;
+}
+Coro<int> GetVariable() { co_return variable.Get(); }
+
+TEST_F(RunTest, TheRunsOfARunnerShareAContext) {
+  auto outside = variable.Set(1);
+  Runner runner(options_);
+  EXPECT_EQ(runner.Run(GetVariable()), 1);
+  variable.Set(2);  // Too late for a runner that has begun.
+  EXPECT_EQ(runner.Run(GetVariable()), 1);
+  runner.Run(SetVariable(3));
+
+  EXPECT_EQ(runner.Run(GetVariable()), 3);
+  EXPECT_EQ(variable.Get(), 2);
+  EXPECT_EQ(weft::Run(GetVariable(), options_), 2);
+  variable.Reset(outside);
 }
 
 TEST_F(RunTest, AnUnusedRunnerClosesQuietly) { Runner runner(options_); }
@@ -189,14 +287,28 @@ TEST_F(RunTest, ClosingTakesExactlyFiveRoundsWithNothingLeftOver) {  // hops: Ru
   EXPECT_EQ(rounds, 5);
 }
 
-Coro<void> StartSlowJob(std::vector<std::string>* log) {
-  (void)ToThread([log] { log->push_back("job done"); });
-  co_return;
+// Lets the job go on only when it is cleaned up itself, at the end of the run.
+Coro<void> LetsGoWhenCancelled(std::vector<std::string>* log, std::latch* may_end) {
+  Outcome<void> outcome = co_await NoThrow(Sleep(absl::InfiniteDuration()));
+  log->push_back("task cancelled");
+  may_end->count_down();
+  outcome.value();
+}
+Coro<int> StartSlowJob(std::vector<std::string>* log, std::latch* may_end) {
+  (void)CreateTask(LetsGoWhenCancelled(log, may_end));
+  (void)ToThread([log, may_end] {
+    may_end->wait();
+    log->push_back("job done");
+  });
+  co_await Yield();
+  log->push_back("main ends");
+  co_return 1;
 }
 
-TEST_F(RunTest, WaitsForTheDefaultExecutor) {  // EXEC 300, A-72
-  weft::Run(StartSlowJob(&log_), options_);
-  EXPECT_THAT(log_, ElementsAre("job done"));
+TEST_F(RunTest, WaitsForTheDefaultExecutor) {  // EXEC 300, A-50, A-72
+  std::latch may_end(1);
+  EXPECT_EQ(weft::Run(StartSlowJob(&log_, &may_end), options_), 1);
+  EXPECT_THAT(log_, ElementsAre("main ends", "task cancelled", "job done"));
 }
 
 Coro<void> InterruptItself(std::vector<std::string>* log) {
@@ -264,6 +376,17 @@ TEST(RunInterruptTest, AHandlerOfTheProgramGoesFirst) {
   std::vector<std::string> log;
   weft::Run(HandlesItself(&log));
   EXPECT_THAT(log, ElementsAre("handled", "handled", "handled", "handled"));
+}
+
+Coro<int> SwallowAnInterrupt() {
+  ::raise(SIGINT);
+  Outcome<void> outcome = co_await NoThrow(Sleep(absl::Hours(1)));
+  co_return outcome.cancelled() ? 5 : 0;
+}
+
+// As in asyncio: main has answered for it.
+TEST(RunInterruptTest, AMainThatSwallowsTheInterruptReturnsItsValue) {
+  EXPECT_EQ(weft::Run(SwallowAnInterrupt()), 5);
 }
 
 // Deadlocks end with an error that names the tasks; the loop is closed all the same.

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <latch>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +28,17 @@ namespace weft {
 namespace {
 
 using ::testing::ElementsAre;
+
+// What `call` throws, in words.
+template <class F>
+std::string ThrownBy(F&& call) {
+  try {
+    call();
+  } catch (...) {
+    return DescribeException(std::current_exception());
+  }
+  return "nothing";
+}
 
 // -- THR: posts.
 
@@ -112,7 +125,7 @@ TEST(ThreadsTest, ManyThreadsLoseNothingAndKeepTheirOrder) {  // THR 34
 }
 
 TEST(ThreadsTest, APosterIsNeverBlockedByALoopThatIsBusy) {  // THR 35
-  constexpr int kPosts = 200'000;
+  constexpr int kPosts = 1'000'000;
   std::unique_ptr<EventLoop> loop = *EventLoop::Create();
   int ran = 0;
   loop->CallSoon([&] {
@@ -280,7 +293,55 @@ WEFT_TEST_IN_REAL_TIME(WrapFutureTest, AThreadFutureCanBeAwaited) {  // A-46
   EXPECT_THROW(sleeping.Result(), CancelledError);
 }
 
+// what belongs to other threads is awaited through WrapFuture(), or not at all.
+static_assert(!Awaitable<ThreadFuture<int>>);
+
+ContextVar<int> request("request", 0);
+
+Coro<void> NoteRequest(std::vector<int>* seen) {
+  seen->push_back(request.Get());
+  request.Set(8);
+  co_return;
+}
+
+// Posts, and coroutines, see what the thread saw that sent them.
+TEST(ThreadsTest, PostsSeeCopiesOfTheContextVariablesOfTheirThread) {
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  std::vector<int> seen;
+  std::thread poster([&] {
+    request.Set(5);
+    loop->CallSoonThreadsafe([&] {
+      seen.push_back(request.Get());
+      request.Set(6);
+    });
+    request.Set(7);
+    (void)RunCoroutineThreadsafe(NoteRequest(&seen), loop->Ref());
+    request.Set(9);
+  });
+  poster.join();
+  loop->CallLater(absl::ZeroDuration(), [&] { seen.push_back(request.Get()); });
+  loop->CallLater(absl::Milliseconds(1), [&] { loop->Stop(); });
+  loop->RunForever();
+
+  EXPECT_THAT(seen, ElementsAre(5, 0, 7));
+  loop->Close();
+}
+
 // -- EXEC: jobs.
+
+WEFT_TEST(ToThreadTest, TheLoopGoesOnWhileAJobRuns) {  // EXEC 297, A-70
+  std::latch may_end(1);
+  Future<int> job = ToThread([&] {
+    may_end.wait();
+    return 1 + 2;
+  });
+  int rounds = 0;
+  for (; rounds < 10; ++rounds) co_await Yield();
+  WEFT_EXPECT_FALSE(job.Done());
+
+  may_end.count_down();
+  WEFT_EXPECT_EQ(co_await job, 3);
+}
 
 WEFT_TEST(ToThreadTest, GivesTheValueOrTheErrorOfAnotherThread) {  // EXEC 297, A-70
   const std::thread::id here = std::this_thread::get_id();
@@ -295,8 +356,6 @@ WEFT_TEST(ToThreadTest, MoveOnlyClosuresAndResults) {
   std::unique_ptr<int> result = co_await ToThread(Take(job));
   WEFT_EXPECT_EQ(*result, 7);
 }
-
-ContextVar<int> request("request", 0);
 
 WEFT_TEST(ToThreadTest, SeesCopiesOfTheContextVariables) {  // A-70, CTX 316
   request.Set(7);
@@ -359,23 +418,52 @@ WEFT_TEST(ToThreadTest, AJobThatWasCancelledBeforeItBeganDoesNotRun) {
   WEFT_EXPECT_FALSE(ran.load());
 }
 
-WEFT_TEST(ToThreadTest, AnExecutorThatWasOnlyPassedStaysOpen) {  // EXEC 301, A-71, A-73
+WEFT_TEST(ToThreadTest, AnExecutorThatWasOnlyPassedStaysOpen) {  // EXEC 301, A-71, A-72, A-73
   ThreadPool pool;
   EventLoop& loop = GetRunningLoop();
   WEFT_EXPECT_EQ(co_await loop.RunInExecutor(&pool, [] { return 1 << 10; }), 1024);
   co_await loop.ShutdownDefaultExecutor();
   WEFT_EXPECT_EQ(co_await loop.RunInExecutor(&pool, [] { return 243; }), 243);
-  WEFT_EXPECT_THROW((void)ToThread([] {}), RuntimeError);
+  WEFT_EXPECT_EQ(ThrownBy([] { (void)ToThread([] {}); }),
+                 "weft::RuntimeError: Executor shutdown has been called");
 }
 
-WEFT_TEST(ToThreadTest, ThousandsOfSmallJobs) {  // EXEC 302
-  int sum = 0;
-  for (int batch = 0; batch < 10; ++batch) {
-    std::vector<Future<int>> jobs;
-    for (int i = 0; i < 200; ++i) jobs.push_back(ToThread([i] { return i; }));
-    for (Future<int>& job : jobs) sum += co_await job;
+WEFT_TEST(ToThreadTest, AnExecutorThatWasSetIsUsed) {  // EXEC 301
+  ThreadPoolOptions options;
+  options.max_threads = 1;
+  ThreadPool pool(options);
+  EventLoop& loop = GetRunningLoop();
+  loop.SetDefaultExecutor(&pool);
+  std::latch may_end(1);
+  Future<void> first = ToThread([&] { may_end.wait(); });
+  Future<void> second = loop.RunInExecutor(nullptr, [] {});
+  WEFT_EXPECT_EQ(&loop.DefaultExecutor(), &pool);
+  WEFT_EXPECT_GE(pool.queue_depth(), 1u);  // It has the one thread.
+
+  may_end.count_down();
+  co_await first;
+  co_await second;
+
+  loop.SetDefaultExecutor(nullptr);
+  WEFT_EXPECT_NE(&loop.DefaultExecutor(), &pool);
+  WEFT_EXPECT_EQ(co_await ToThread([] { return 7; }), 7);
+}
+
+WEFT_TEST(ToThreadTest, TenThousandSmallJobsUseNoMoreThreadsThanThereMayBe) {  // EXEC 302, A-75
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::vector<Future<int>> jobs;
+  for (int i = 0; i < 10'000; ++i) {
+    jobs.push_back(ToThread([&, i] {
+      std::lock_guard<std::mutex> lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      return i;
+    }));
   }
-  WEFT_EXPECT_EQ(sum, 10 * 199 * 200 / 2);
+  int sum = 0;
+  for (Future<int>& job : jobs) sum += co_await job;
+  WEFT_EXPECT_EQ(sum, 9'999 * 10'000 / 2);
+  WEFT_EXPECT_LE(threads.size(), static_cast<size_t>(ThreadPoolOptions::DefaultMaxThreads()));
 }
 
 WEFT_TEST(ToThreadTest, APostOfTheJobRunsBeforeItsAwaiter) {  // EXEC 303
