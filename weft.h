@@ -39,6 +39,7 @@
 #include "weft/loop/to_thread.h"
 #include "weft/net/connect.h"
 #include "weft/net/connection.h"
+#include "weft/net/errno_status.h"
 #include "weft/net/server.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"

@@ -16,6 +16,11 @@ void ThrowCannotAwait(TaskState* task, FutureState* state) {
                                   " attached to a different loop"));
 }
 
+void ThrowEmptyFuture() {
+  throw InvalidStateError(
+      "This future is empty: default-constructed, moved from or awaited as an rvalue");
+}
+
 void ThrowNotSettable(const FutureState& state, const char* operation) {
   throw RuntimeError(absl::StrCat(state.kind(), " does not support ", operation, " operation"));
 }

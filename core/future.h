@@ -89,6 +89,7 @@ CallbackId AddDoneCallback(FutureState* state, F&& callable, const SourceLocatio
 
 // Throws why `task` cannot await `state`: it is itself, or another loop's.
 [[noreturn]] void ThrowCannotAwait(TaskState* task, FutureState* state);
+[[noreturn]] void ThrowEmptyFuture();
 [[noreturn]] void ThrowNotSettable(const FutureState& state, const char* operation);
 
 // The results of a future that somebody holds already, for what is made of
@@ -105,7 +106,9 @@ struct FutureResult {
 template <class T, bool kConsume>
 class [[nodiscard]] FutureAwaiter {
  public:
-  explicit FutureAwaiter(FutureStateRef state) : state_(std::move(state)) {}
+  explicit FutureAwaiter(FutureStateRef state) : state_(std::move(state)) {
+    if (ABSL_PREDICT_FALSE(!state_)) ThrowEmptyFuture();
+  }
 
   bool await_ready() const { return state_->done(); }
 
@@ -222,6 +225,8 @@ class Future {
   using ValueType = T;
 
   // Refers to nothing; all but assignment and destruction needs a future.
+  // Empty, as one that was moved from, or awaited as an rvalue: it may be assigned to,
+  // compared and tested. Awaiting it throws InvalidStateError.
   Future() = default;
   explicit Future(internal::FutureStateRef state) : state_(std::move(state)) {}
 

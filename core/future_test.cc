@@ -381,6 +381,20 @@ TEST_F(FutureTest, ALongChainGoesWithoutRecursion) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+TEST_F(FutureTest, AwaitingAnEmptyOneIsAnError) {
+  const auto main = []() -> Coro<std::string> {
+    Task<int> task = CreateTask([]() -> Coro<int> { co_return 1; });
+    co_await std::move(task);
+    try {
+      co_await task;  // NOLINT(bugprone-use-after-move): what it is about.
+    } catch (const InvalidStateError& error) {
+      co_return error.what();
+    }
+    co_return "";
+  };
+  EXPECT_THAT(loop_.Run(main()), HasSubstr("This future is empty"));
+}
+
 TEST_F(FutureTest, CompletingOneOfAClosedLoopQueuesNothingAndThrowsNothing) {
   auto held = std::make_shared<int>(0);
   Future<int> first = Make(), second = Make();

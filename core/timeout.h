@@ -271,7 +271,10 @@ internal::TimeoutAwaitable<A> WithTimeout(absl::Duration delay, A&& awaitable) {
 // a temporary, kept until the end.
 //
 //   co_await WithTimeout(absl::Seconds(5), [&](Timeout& timeout) -> Coro<> {
-//     while (bool more = co_await ReadSome()) timeout.Reschedule(loop.Time() + absl::Seconds(5));
+//     for (bool more = true; more;) {
+//       more = co_await ReadSome();
+//       timeout.Reschedule(loop.Time() + absl::Seconds(5));
+//     }
 //   });
 template <internal::TimeoutBody F>
 auto WithTimeout(absl::Duration delay, F&& body) {

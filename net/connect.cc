@@ -142,6 +142,7 @@ Coro<absl::StatusOr<Connection>> OpenConnection(std::string host, uint16_t port,
 }
 
 Coro<absl::StatusOr<Connection>> OpenConnection(SocketAddress address, ConnectOptions options) {
+  if (address.is_none()) throw ValueError("address: there is none");
   CheckOptions(options, address.host());
   if (options.timeout == absl::InfiniteDuration()) return Open(std::move(address), options);
   std::string what = address.ToString();

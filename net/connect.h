@@ -63,7 +63,8 @@ struct ConnectOptions {
 Coro<absl::StatusOr<Connection>> OpenConnection(std::string host, uint16_t port,
                                                 ConnectOptions options = ConnectOptions());
 
-// The same for an address that is known; a Unix socket too.
+// The same for an address that is known; a Unix socket too. ValueError for a
+// default-constructed address.
 Coro<absl::StatusOr<Connection>> OpenConnection(SocketAddress address,
                                                 ConnectOptions options = ConnectOptions());
 

@@ -100,6 +100,17 @@ WEFT_TEST_F(ConnectTest, TriesOneAddressAfterTheOther) {
 }
 
 // CONN 230
+WEFT_TEST_F(ConnectTest, NoAddressIsRefused) {
+  std::string error;
+  try {
+    Coro<MaybeConnection> open = OpenConnection(SocketAddress());
+    MaybeConnection connection = co_await std::move(open);
+  } catch (const ValueError& thrown) {
+    error = thrown.what();
+  }
+  EXPECT_EQ(error, "address: there is none");
+}
+
 WEFT_TEST_F(ConnectTest, ComesFromALocalAddress) {
   Socket listener = Listener();
   SocketAddress address = listener.LocalAddress().value();

@@ -96,7 +96,7 @@ class [[nodiscard]] StreamReadAwaiter : public StreamRead {
   bool is_second_ = false;
 };
 
-class FillAwaiter final : public StreamReadAwaiter<FillAwaiter> {
+class [[nodiscard]] FillAwaiter final : public StreamReadAwaiter<FillAwaiter> {
  public:
   FillAwaiter(const IntrusivePtr<StreamState>& stream, size_t at_least)
       : StreamReadAwaiter(stream, "fill"), at_least_(at_least) {}
@@ -113,7 +113,7 @@ class FillAwaiter final : public StreamReadAwaiter<FillAwaiter> {
   size_t at_least_;
 };
 
-class ReadIntoAwaiter final : public StreamReadAwaiter<ReadIntoAwaiter> {
+class [[nodiscard]] ReadIntoAwaiter final : public StreamReadAwaiter<ReadIntoAwaiter> {
  public:
   ReadIntoAwaiter(const IntrusivePtr<StreamState>& stream, absl::Span<char> into)
       : StreamReadAwaiter(stream, "read"), into_(into) {}
@@ -128,7 +128,7 @@ class ReadIntoAwaiter final : public StreamReadAwaiter<ReadIntoAwaiter> {
   absl::Span<char> into_;
 };
 
-class ReadAwaiter final : public StreamReadAwaiter<ReadAwaiter> {
+class [[nodiscard]] ReadAwaiter final : public StreamReadAwaiter<ReadAwaiter> {
  public:
   ReadAwaiter(const IntrusivePtr<StreamState>& stream, int64_t count)
       : StreamReadAwaiter(stream, "read"), count_(count) {}
@@ -144,7 +144,7 @@ class ReadAwaiter final : public StreamReadAwaiter<ReadAwaiter> {
   int64_t count_;  // Negative: all, up to the end.
 };
 
-class ReadExactlyAwaiter final : public StreamReadAwaiter<ReadExactlyAwaiter> {
+class [[nodiscard]] ReadExactlyAwaiter final : public StreamReadAwaiter<ReadExactlyAwaiter> {
  public:
   ReadExactlyAwaiter(const IntrusivePtr<StreamState>& stream, size_t count)
       : StreamReadAwaiter(stream, "readexactly"), count_(count) {}
@@ -157,7 +157,7 @@ class ReadExactlyAwaiter final : public StreamReadAwaiter<ReadExactlyAwaiter> {
   size_t count_;
 };
 
-class ReadUntilAwaiter final : public StreamReadAwaiter<ReadUntilAwaiter> {
+class [[nodiscard]] ReadUntilAwaiter final : public StreamReadAwaiter<ReadUntilAwaiter> {
  public:
   using Separators = absl::InlinedVector<std::string, 1>;
 
@@ -184,7 +184,7 @@ class ReadUntilAwaiter final : public StreamReadAwaiter<ReadUntilAwaiter> {
 
 // A handshake of TLS that was begun, and is read to its end. One that is not, as it
 // is cancelled or was never awaited, leaves nothing to be used: it aborts.
-class HandshakeAwaiter final : public StreamReadAwaiter<HandshakeAwaiter> {
+class [[nodiscard]] HandshakeAwaiter final : public StreamReadAwaiter<HandshakeAwaiter> {
  public:
   // `begun`: whether it could be.
   HandshakeAwaiter(const IntrusivePtr<StreamState>& stream, absl::Status begun)
@@ -204,7 +204,7 @@ class HandshakeAwaiter final : public StreamReadAwaiter<HandshakeAwaiter> {
   bool is_over_ = false;
 };
 
-class DrainAwaiter final : public Waiter {
+class [[nodiscard]] DrainAwaiter final : public Waiter {
  public:
   explicit DrainAwaiter(const IntrusivePtr<StreamState>& stream) : stream_(stream) {}
   DrainAwaiter(DrainAwaiter&& other) noexcept : stream_(std::move(other.stream_)) {}
@@ -245,7 +245,7 @@ class DrainAwaiter final : public Waiter {
   bool has_waited_ = false;
 };
 
-class WaitClosedAwaiter final : public Waiter {
+class [[nodiscard]] WaitClosedAwaiter final : public Waiter {
  public:
   explicit WaitClosedAwaiter(const IntrusivePtr<StreamState>& stream) : stream_(stream) {}
   WaitClosedAwaiter(WaitClosedAwaiter&& other) noexcept : stream_(std::move(other.stream_)) {}

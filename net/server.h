@@ -173,7 +173,8 @@ Coro<absl::StatusOr<Server>> StartServer(F&& handler, std::string host, uint16_t
                                   port, std::move(options));
 }
 
-// The same at addresses that are known; all of them, or it fails.
+// The same at addresses that are known; all of them, or it fails. ValueError if there
+// are none.
 template <class F>
 Coro<absl::StatusOr<Server>> StartServer(F&& handler, Addresses addresses,
                                          ServerOptions options = ServerOptions()) {

@@ -172,7 +172,7 @@ class ServerState final : public ConnectionOwner {
   Future<void> forever_;  // While a task serves for ever.
 };
 
-class WaitServerClosedAwaiter final : public Waiter {
+class [[nodiscard]] WaitServerClosedAwaiter final : public Waiter {
  public:
   explicit WaitServerClosedAwaiter(IntrusivePtr<ServerState> server) : server_(std::move(server)) {}
   WaitServerClosedAwaiter(WaitServerClosedAwaiter&& other) noexcept

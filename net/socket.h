@@ -35,7 +35,7 @@ struct Received {
 
 namespace internal {
 
-class AcceptAwaiter final : public SocketAwaiter<AcceptAwaiter> {
+class [[nodiscard]] AcceptAwaiter final : public SocketAwaiter<AcceptAwaiter> {
  public:
   explicit AcceptAwaiter(IntrusivePtr<SocketState> socket) : SocketAwaiter(std::move(socket)) {}
   AcceptAwaiter(AcceptAwaiter&& other) noexcept : AcceptAwaiter(std::move(other.socket_)) {}
@@ -55,7 +55,7 @@ class AcceptAwaiter final : public SocketAwaiter<AcceptAwaiter> {
   bool is_taken_ = false;
 };
 
-class ConnectAwaiter final : public SocketAwaiter<ConnectAwaiter> {
+class [[nodiscard]] ConnectAwaiter final : public SocketAwaiter<ConnectAwaiter> {
  public:
   ConnectAwaiter(IntrusivePtr<SocketState> socket, const SocketAddress& to)
       : SocketAwaiter(std::move(socket)), to_(to.ToNative()) {}
@@ -70,7 +70,7 @@ class ConnectAwaiter final : public SocketAwaiter<ConnectAwaiter> {
   SockAddr to_;
 };
 
-class RecvAwaiter final : public SocketAwaiter<RecvAwaiter> {
+class [[nodiscard]] RecvAwaiter final : public SocketAwaiter<RecvAwaiter> {
  public:
   RecvAwaiter(IntrusivePtr<SocketState> socket, absl::Span<char> into, int flags)
       : SocketAwaiter(std::move(socket)), into_(into), flags_(flags) {}
@@ -86,7 +86,7 @@ class RecvAwaiter final : public SocketAwaiter<RecvAwaiter> {
   int flags_;
 };
 
-class RecvFromAwaiter final : public SocketAwaiter<RecvFromAwaiter> {
+class [[nodiscard]] RecvFromAwaiter final : public SocketAwaiter<RecvFromAwaiter> {
  public:
   RecvFromAwaiter(IntrusivePtr<SocketState> socket, absl::Span<char> into, int flags)
       : SocketAwaiter(std::move(socket)), into_(into), flags_(flags) {}
@@ -104,7 +104,7 @@ class RecvFromAwaiter final : public SocketAwaiter<RecvFromAwaiter> {
   SockAddr from_;
 };
 
-class SendAwaiter final : public SocketAwaiter<SendAwaiter> {
+class [[nodiscard]] SendAwaiter final : public SocketAwaiter<SendAwaiter> {
  public:
   SendAwaiter(IntrusivePtr<SocketState> socket, std::string_view data, int flags)
       : SocketAwaiter(std::move(socket)), data_(data), flags_(flags) {}
@@ -120,7 +120,7 @@ class SendAwaiter final : public SocketAwaiter<SendAwaiter> {
   int flags_;
 };
 
-class SendToAwaiter final : public SocketAwaiter<SendToAwaiter> {
+class [[nodiscard]] SendToAwaiter final : public SocketAwaiter<SendToAwaiter> {
  public:
   SendToAwaiter(IntrusivePtr<SocketState> socket, std::string_view data, const SockAddr& to,
                 int flags)
@@ -140,7 +140,7 @@ class SendToAwaiter final : public SocketAwaiter<SendToAwaiter> {
 };
 
 // Sends until all has been taken: one wait, whatever the number of pieces.
-class SendAllAwaiter final : public SocketOperation {
+class [[nodiscard]] SendAllAwaiter final : public SocketOperation {
  public:
   SendAllAwaiter(IntrusivePtr<SocketState> socket, std::string_view data)
       : SocketOperation(&OnDone, std::move(socket)), rest_(data) {}

@@ -71,13 +71,15 @@ absl::Status Probe(const Entry& entry) {
   return status;
 }
 
-absl::Status UnknownName(std::string_view name, const std::vector<Entry>& entries) {
+absl::Status UnknownName(std::string_view name, bool is_from_environment,
+                         const std::vector<Entry>& entries) {
   const auto append_name = [](std::string* out, const Entry& entry) {
     out->append(entry.backend.name);
   };
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no poller '", std::string(name),
-                   "'; known: ", absl::StrJoin(entries, ", ", append_name)));
+      absl::StrCat("there is no poller '", std::string(name), "'",
+                   is_from_environment ? " (from WEFT_POLLER)" : "",
+                   "; known: ", absl::StrJoin(entries, ", ", append_name)));
 }
 
 }  // namespace
@@ -115,7 +117,7 @@ absl::StatusOr<std::unique_ptr<Poller>> MakePoller(std::string_view name) {
     }
     return entry.backend.make();
   }
-  return UnknownName(resolved, entries);
+  return UnknownName(resolved, /*is_from_environment=*/name.empty(), entries);
 }
 
 std::vector<PollerInfo> AvailablePollers() {

@@ -72,7 +72,7 @@ TEST(PollerRegistryTest, TheNameComesFromTheOptionThenTheEnvironmentThenTheDefau
   EXPECT_EQ(ResolvePollerName(""), "from_environment");
   EXPECT_EQ(ResolvePollerName("chosen"), "chosen");
 
-  EXPECT_THAT(Message(MakePoller().status()), HasSubstr("'from_environment'"));
+  EXPECT_THAT(Message(MakePoller().status()), HasSubstr("'from_environment' (from WEFT_POLLER)"));
   ::unsetenv("WEFT_POLLER");
 }
 

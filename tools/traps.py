@@ -7,13 +7,14 @@
   tools/traps.py FILE...          one line a finding; exit code 1 if there is one
   tools/traps.py --self-test      checks itself against traps_testdata.txt
 
-All of them are about the full expression around a co_await:
+All of them are about the full expression around a co_await or a co_yield:
 
   condition    if/while/for/switch/do condition without a variable of its own: the awaiter
                gets no place in the frame if the function has no local variable.
   capture      a lambda with a capture by value: its members are destroyed twice.
   braces       {...} that builds an object: an aggregate's members are destroyed twice, and an
-               initializer list does not compile.
+               initializer list does not compile. An aggregate made in parentheses, `Job(1, s)`,
+               is as bad, and looks like a call: that one is not found.
   conditional  co_await in a branch of ?:, or ?: as its operand: what it yields may be
                destroyed twice.
 
@@ -30,7 +31,7 @@ import sys
 MENDS = {
     "condition": "co_await in a condition: `if (auto v = co_await ...; v)`, or a named local before it",
     "capture": "lambda with a capture by value in an expression with co_await: name the lambda first, then co_await f(std::move(fn))",
-    "braces": "braces in an expression with co_await: name the object first, or call a constructor with ()",
+    "braces": "braces in an expression with co_await: name the object first, or give its type a constructor and call that",
     "conditional": "?: around or under co_await: use if/else, or name the operand first",
 }
 
@@ -267,6 +268,9 @@ def self_test():
 def main(arguments):
     if arguments == ["--self-test"]:
         return self_test()
+    if not arguments or arguments[0].startswith("-"):
+        print(__doc__.strip())
+        return 0 if arguments in (["--help"], ["-h"]) else 2
     count = 0
     for path in arguments:
         for line, trap in check(path):

@@ -102,6 +102,8 @@ common --override_repository=remote_coverage_tools=$WEFT_ROOT/third_party/shims/
 common --override_repository=rules_cc=$WEFT_ROOT/third_party/shims/rules_cc
 common --override_repository=rules_java=/usr/share/bazel/rules/java
 build --disk_cache=$WEFT_CACHE/disk_cache
+# Debian's Bazel asks for the opposite in its own settings: thousands of lines.
+build --nosandbox_debug
 END
 if [[ ! -d $WEFT_CACHE/disk_cache ]]; then
   say "ready; the first build also compiles Abseil and GoogleTest, which takes two or three minutes"
