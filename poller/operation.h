@@ -218,6 +218,9 @@ struct Operation : Runnable {
   int flags = 0;
   int message_flags = 0;  // kRecvMsg: out.
   OpCode opcode = OpCode::kRecv;
+  // kSend, kSendMsg: nobody waits for the end, so a `Wait()` need not return for its
+  // sake if all went well. Set after `PrepareSend()`; may change until `Wait()`.
+  bool is_quiet = false;
   State state = State::kIdle;
 
   // The backend's, from `Start()` until it is given back: an OVERLAPPED, a msghdr,
@@ -236,6 +239,7 @@ struct Operation : Runnable {
     control_size = 0;
     message_flags = 0;
     result = 0;
+    is_quiet = false;
     state = State::kIdle;
   }
 };

@@ -234,14 +234,14 @@ int64_t Receive(NativeHandle socket, void* data, size_t size, int flags) {
 int64_t Read(NativeHandle handle, void* data, size_t size) {
   const int fd = static_cast<int>(handle);
   const int64_t result = Try([&] { return ::read(fd, data, size); });
-  // A named pipe that nobody has opened to write yet reads as if at its end; poll(2)
-  // knows better.
+  return result == 0 && size != 0 && HasNoWriterYet(handle) ? kWouldBlock : result;
+}
+
+bool HasNoWriterYet(NativeHandle handle) {
+  // read(2) cannot tell the two, poll(2) can.
   struct stat status;
-  if (result == 0 && size != 0 && ::fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) &&
-      IsReady(handle, /*to_write=*/false) == 0) {
-    return kWouldBlock;
-  }
-  return result;
+  return ::fstat(static_cast<int>(handle), &status) == 0 && S_ISFIFO(status.st_mode) &&
+         IsReady(handle, /*to_write=*/false) == 0;
 }
 
 int IsReady(NativeHandle handle, bool to_write) {

@@ -37,6 +37,9 @@ int64_t Receive(NativeHandle socket, void* data, size_t size, int flags);
 // has opened it to write.
 int64_t Read(NativeHandle handle, void* data, size_t size);
 
+// A named pipe that nobody has opened to write yet: it reads as if it were at its end.
+bool HasNoWriterYet(NativeHandle handle);
+
 // 1 if `handle` is readable (writable) now, which an end or an error counts as; 0
 // if it is not; -EBADF if it is not open.
 int IsReady(NativeHandle handle, bool to_write);

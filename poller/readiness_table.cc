@@ -32,18 +32,15 @@
 namespace weft::internal {
 
 ReadinessTable::~ReadinessTable() {
-  for (const std::unique_ptr<Entry[]>& page : pages_) {
-    if (page == nullptr) continue;
-    for (size_t i = 0; i < kPageSize; ++i) {
-      for (List<Operation>& parked : page[i].parked) {
-        while (Operation* op = parked.PopFront()) {
-          op->result = -ECANCELED;
-          op->state = Operation::State::kDone;
-          --*pending_;
-        }
+  entries_.ForEach([this](NativeHandle, Entry* entry) {
+    for (List<Operation>& parked : entry->parked) {
+      while (Operation* op = parked.PopFront()) {
+        op->result = -ECANCELED;
+        op->state = Operation::State::kDone;
+        --*pending_;
       }
     }
-  }
+  });
 }
 
 StartResult ReadinessTable::Start(Operation* op) {
@@ -55,7 +52,7 @@ StartResult ReadinessTable::Start(Operation* op) {
   if (op->opcode == OpCode::kRecvLent) return StartLent(op);
 
   const Direction direction = DirectionOf(op->opcode);
-  Entry* entry = Find(op->handle);
+  Entry* entry = entries_.Find(op->handle);
   if (entry != nullptr && MustWait(*entry, direction)) return WatchAndPark(entry, op);
   const int64_t result = Attempt(op);
   if (result != kWouldBlock) {
@@ -65,7 +62,7 @@ StartResult ReadinessTable::Start(Operation* op) {
     return Done(op, result);
   }
   int64_t error = 0;
-  entry = Get(op->handle, &error);
+  entry = entries_.Get(op->handle, &error);
   if (entry == nullptr) return Done(op, error);
   const StartResult started = WatchAndPark(entry, op);
   entry->maybe[direction] = false;
@@ -74,7 +71,7 @@ StartResult ReadinessTable::Start(Operation* op) {
 
 StartResult ReadinessTable::StartLent(Operation* op) {
   int64_t error = 0;
-  Entry* entry = Get(op->handle, &error);
+  Entry* entry = entries_.Get(op->handle, &error);
   if (entry == nullptr) return Done(op, error);
   if (MustWait(*entry, kRead)) return WatchAndPark(entry, op);
   Announce(entry, op);
@@ -85,7 +82,7 @@ StartResult ReadinessTable::StartWait(Operation* op) {
   const Direction direction = DirectionOf(op->opcode);
   const bool again = (op->flags & kWaitAgain) != 0;
   int64_t error = 0;
-  Entry* entry = Get(op->handle, &error);
+  Entry* entry = entries_.Get(op->handle, &error);
   if (entry == nullptr) return Done(op, error);
 
   if (entry->mode == Mode::kEdge) {
@@ -109,7 +106,7 @@ StartResult ReadinessTable::StartWait(Operation* op) {
 
 StartResult ReadinessTable::Retire(Operation* op) {
   int64_t result = 0;
-  if (Entry* entry = Find(op->handle)) {
+  if (Entry* entry = entries_.Find(op->handle)) {
     // Deregistered while the number still stands for the file: if that has been
     // duplicated, closing would not do it (epoll(7), Q6).
     if (entry->mode != Mode::kUnwatched) source_->Forget(op->handle);
@@ -131,7 +128,7 @@ void ReadinessTable::Cancel(Operation* op) {
   if (op->state == Operation::State::kPending) {
     op->Unlink();
     Finish(op, -ECANCELED, ended_);
-    Entry* entry = Find(op->handle);
+    Entry* entry = entries_.Find(op->handle);
     if (entry->mode == Mode::kLevel && WaitingBits(*entry) == 0) Narrow(op->handle, entry);
     return;
   }
@@ -142,10 +139,7 @@ void ReadinessTable::Cancel(Operation* op) {
 }
 
 void ReadinessTable::CancelAll() {
-  for (const std::unique_ptr<Entry[]>& page : pages_) {
-    if (page == nullptr) continue;
-    for (size_t i = 0; i < kPageSize; ++i) EndParked(&page[i], -ECANCELED);
-  }
+  entries_.ForEach([this](NativeHandle, Entry* entry) { EndParked(entry, -ECANCELED); });
 }
 
 StartResult ReadinessTable::FetchLent(Operation* op, SlabPool* pool, Slab* slab) {
@@ -174,7 +168,7 @@ StartResult ReadinessTable::FetchLent(Operation* op, SlabPool* pool, Slab* slab)
 
 bool ReadinessTable::Report(NativeHandle handle, uint32_t generation, Readiness readiness,
                             ReadyQueue* done) {
-  Entry* entry = Find(handle);
+  Entry* entry = entries_.Find(handle);
   if (entry == nullptr || entry->generation != generation || entry->mode == Mode::kUnwatched) {
     return false;
   }
@@ -201,7 +195,7 @@ void ReadinessTable::ServeKicked(ReadyQueue* done) {
   kicked_first_ = kicked_last_ = kNobody;
   while (next != kNobody) {
     const NativeHandle handle = next;
-    Entry* entry = Find(handle);
+    Entry* entry = entries_.Find(handle);
     next = entry->next_kicked;
     entry->next_kicked = kNobody;
     entry->is_kicked = false;
@@ -213,12 +207,12 @@ void ReadinessTable::ServeKicked(ReadyQueue* done) {
 }
 
 void ReadinessTable::Lose(NativeHandle handle, uint32_t generation) {
-  Entry* entry = Find(handle);
+  Entry* entry = entries_.Find(handle);
   if (entry != nullptr && entry->generation == generation) Abandon(entry);
 }
 
 Interest ReadinessTable::WaitingFor(NativeHandle handle) const {
-  const Entry* entry = Find(handle);
+  const Entry* entry = entries_.Find(handle);
   // Where it may be ready though somebody is parked, an announcement is to be
   // fetched, or a kick to be served.
   const auto waits = [entry](Direction direction) {
@@ -228,17 +222,15 @@ Interest ReadinessTable::WaitingFor(NativeHandle handle) const {
 }
 
 void ReadinessTable::WatchAgain() {
-  for (size_t i = 0; i < pages_.size() * kPageSize; ++i) {
-    const NativeHandle handle = static_cast<NativeHandle>(i);
-    Entry* entry = Find(handle);
-    if (entry == nullptr || entry->mode == Mode::kUnwatched) continue;
+  entries_.ForEach([this](NativeHandle handle, Entry* entry) {
+    if (entry->mode == Mode::kUnwatched) return;
     const Interest interest = {.edge = entry->mode == Mode::kEdge,
                                .read = (entry->level & Bit(kRead)) != 0,
                                .write = (entry->level & Bit(kWrite)) != 0};
     if (source_->Watch(handle, entry->generation, interest, /*is_known=*/false) != 0) {
       Abandon(entry);
     }
-  }
+  });
 }
 
 // --- Small things ---
@@ -280,33 +272,6 @@ bool ReadinessTable::MustWait(const Entry& entry, Direction direction) {
   return entry.mode == Mode::kEdge && (!entry.maybe[direction] || !entry.parked[direction].empty());
 }
 
-ReadinessTable::Entry* ReadinessTable::Find(NativeHandle handle) const {
-  const size_t index = static_cast<size_t>(handle);
-  const size_t page = index / kPageSize;
-  if (page >= pages_.size() || pages_[page] == nullptr) return nullptr;
-  return &pages_[page][index % kPageSize];
-}
-
-// As `Find()`, but makes the page if there is none; null, and an error, if that
-// does not go.
-ReadinessTable::Entry* ReadinessTable::Get(NativeHandle handle, int64_t* error) {
-  if (Entry* entry = Find(handle)) return entry;
-  // A number out of the blue must not cost memory in proportion.
-  if (!IsOpen(handle)) {
-    *error = -EBADF;
-    return nullptr;
-  }
-  const size_t page = static_cast<size_t>(handle) / kPageSize;
-  try {
-    if (page >= pages_.size()) pages_.resize(page + 1);
-    pages_[page] = std::make_unique<Entry[]>(kPageSize);
-  } catch (const std::bad_alloc&) {
-    *error = -ENOMEM;
-    return nullptr;
-  }
-  return Find(handle);
-}
-
 StartResult ReadinessTable::Done(Operation* op, int64_t result) {
   op->result = result;
   op->state = Operation::State::kDone;
@@ -346,7 +311,7 @@ void ReadinessTable::Kick(NativeHandle handle, Entry* entry) {
   if (kicked_first_ == kNobody) {
     kicked_first_ = number;
   } else {
-    Find(kicked_last_)->next_kicked = number;
+    entries_.Find(kicked_last_)->next_kicked = number;
   }
   kicked_last_ = number;
 }
@@ -445,7 +410,7 @@ int64_t ReadinessTable::Attempt(Operation* op) {
   if (op->opcode == OpCode::kAccept && result >= 0) {
     // A number that the kernel has just given out cannot be in use: whatever we
     // know of it is about a file that was closed without our knowledge.
-    Entry* stale = Find(static_cast<NativeHandle>(result));
+    Entry* stale = entries_.Find(static_cast<NativeHandle>(result));
     if (stale != nullptr && stale->mode != Mode::kUnwatched) Abandon(stale);
   }
   return result;
@@ -507,7 +472,7 @@ void ReadinessTable::Announce(Entry* entry, Operation* op) {
 ReadinessTable::Entry* ReadinessTable::TakeTurn(Operation* op) {
   Note* note = NoteOf(op);
   note->is_unfetched = false;
-  Entry* entry = Find(op->handle);
+  Entry* entry = entries_.Find(op->handle);
   if (entry == nullptr || entry->generation != note->generation) return nullptr;
   entry->has_lent = false;
   return entry;

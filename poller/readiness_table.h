@@ -6,11 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "weft/core/intrusive_list.h"
 #include "weft/core/runnable.h"
+#include "weft/poller/handle_table.h"
 #include "weft/poller/native_handle.h"
 #include "weft/poller/operation.h"
 #include "weft/poller/poller.h"
@@ -132,7 +131,6 @@ class ReadinessTable {
   enum class Kind : uint8_t { kUnknown, kTcp, kOther };
 
   static constexpr int32_t kNobody = -1;
-  static constexpr size_t kPageSize = 64;
 
   struct Entry {
     List<Operation> parked[2];
@@ -162,9 +160,6 @@ class ReadinessTable {
   static uint8_t WaitingBits(const Entry& entry);
   static bool MustWait(const Entry& entry, Direction direction);
 
-  Entry* Find(NativeHandle handle) const;
-  Entry* Get(NativeHandle handle, int64_t* error);
-
   StartResult StartWait(Operation* op);
   StartResult StartLent(Operation* op);
   StartResult Retire(Operation* op);
@@ -193,7 +188,7 @@ class ReadinessTable {
   ReadinessSource* const source_;
   ReadyQueue* const ended_;
   size_t* const pending_;
-  std::vector<std::unique_ptr<Entry[]>> pages_;
+  HandleTable<Entry> entries_;
   uint64_t next_sequence_ = 0;
   int32_t kicked_first_ = kNobody;
   int32_t kicked_last_ = kNobody;

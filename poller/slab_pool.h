@@ -44,6 +44,13 @@ class Slab {
     if (data_ != nullptr) GiveBack();
   }
 
+  // Leaves the memory to the caller, until `SlabPool::Adopt()`: for a kernel that is
+  // to fill it.
+  char* Release() {
+    home_ = nullptr;
+    return std::exchange(data_, nullptr);
+  }
+
  private:
   friend class SlabPool;
   Slab(char* data, internal::SlabHome* home) : data_(data), home_(home) {}
@@ -85,9 +92,12 @@ class SlabPool {
   // Empty if there is no memory.
   Slab Take();
 
+  // The slab of a block that was released from one of this pool.
+  Slab Adopt(char* block) { return Slab(block, home_); }
+
   size_t slab_size() const;
   size_t free_count() const;         // Blocks kept for the next `Take()`.
-  size_t outstanding_count() const;  // Slabs out.
+  size_t outstanding_count() const;  // Slabs out, released ones included.
 
  private:
   internal::SlabHome* home_;
