@@ -255,6 +255,7 @@ class IoUringPoller final : public Poller {
   void Again(Entry* entry, Operation* op);
   void End(Entry* entry, Operation* op, int64_t result, ReadyQueue* done);
   void Finish(Operation* op, int64_t result, ReadyQueue* done);
+  static void FreeHeader(Operation* op);
   void FinishQuiet(ReadyQueue* done);
 
   // Ending.
@@ -987,13 +988,9 @@ void IoUringPoller::Again(Entry* entry, Operation* op) {
 
 // Ends an operation that is not in flight; what waits behind it comes next.
 void IoUringPoller::End(Entry* entry, Operation* op, int64_t result, ReadyQueue* done) {
-  Note* note = NoteOf(op);
-  if (note->header != nullptr) {
-    internal::FreeBlock(std::exchange(note->header, nullptr), sizeof(msghdr));
-  }
   if (entry != nullptr && entry->retiring != nullptr) {
     op->result = result;
-    note->phase = Phase::kEnded;
+    NoteOf(op)->phase = Phase::kEnded;
     return FinishRetirement(entry, done);
   }
   op->Unlink();
@@ -1006,10 +1003,17 @@ void IoUringPoller::End(Entry* entry, Operation* op, int64_t result, ReadyQueue*
 }
 
 void IoUringPoller::Finish(Operation* op, int64_t result, ReadyQueue* done) {
+  FreeHeader(op);
   op->result = result;
   op->state = Operation::State::kDone;
   --pending_;
   done->PushBack(op);
+}
+
+void IoUringPoller::FreeHeader(Operation* op) {
+  if (op->opcode != OpCode::kSendMsg && op->opcode != OpCode::kRecvMsg) return;
+  msghdr* header = std::exchange(NoteOf(op)->header, nullptr);
+  if (header != nullptr) internal::FreeBlock(header, sizeof(msghdr));
 }
 
 // --- Ending ---
@@ -1393,6 +1397,7 @@ IoUringPoller::~IoUringPoller() {
   ring_.Close();
   const auto drop = [this](List<Operation>* list) {
     while (Operation* op = list->PopFront()) {
+      FreeHeader(op);
       op->result = -ECANCELED;
       op->state = Operation::State::kDone;
       --pending_;

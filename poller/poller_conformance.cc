@@ -614,8 +614,8 @@ TEST_P(PollerConformanceTest, AThousandPollersLeaveNoHandles) {
     ReadyQueue done;
     one->MakeWaker()->Wake();
     if (i % 2 == 1) continue;  // Not every poller is used.
-    EXPECT_TRUE(one->Wait(TimePoint::InfiniteFuture(), &done).ok());
-    EXPECT_TRUE(one->Wait(TimePoint::FromNanoseconds(1), &done).ok());
+    EXPECT_EQ(one->Wait(TimePoint::InfiniteFuture(), &done), absl::OkStatus());
+    EXPECT_EQ(one->Wait(TimePoint::FromNanoseconds(1), &done), absl::OkStatus());
   }
 
   EXPECT_EQ(OpenHandleCount(), before);

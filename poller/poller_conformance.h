@@ -5,6 +5,7 @@
 #define WEFT_POLLER_POLLER_CONFORMANCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,6 +65,9 @@ class PollerConformanceTest : public ::testing::TestWithParam<PollerFactory> {
 
   // Both: for operations of which only the outcome counts.
   int64_t Do(TestOperation* op);
+
+  // Starts `op` and cancels it at that moment: see poller_conformance_cancel.cc.
+  int64_t CancelAt(int moment, TestOperation* op, const std::function<void()>& enable);
 
   // Rounds until nothing has been given back for a while.
   void RunUntilQuiet();

@@ -20,7 +20,7 @@ struct UringBufferOptions {
 
   uint32_t size = 16 * 1024;  // A TLS record, or the usual HTTP exchange.
   uint32_t first = 16;        // Provided at first.
-  uint32_t most = 1024;       // A power of two.
+  uint32_t most = 512;        // A power of two.
 };
 
 // UringBuffers

@@ -19,8 +19,10 @@ namespace weft::internal {
 struct UringOptions {
   UringOptions() {}
 
-  uint32_t sq_entries = 256;
-  uint32_t cq_entries = 4096;
+  // Small, as kernels since 6.14 count their memory against RLIMIT_MEMLOCK, that of
+  // all processes of a user together: 16 KiB. What has no room is kept by the kernel.
+  uint32_t sq_entries = 128;
+  uint32_t cq_entries = 256;
   // Use what kernels later than 6.0 have. Off: as if this one had it not.
   bool use_newer = true;
 };
