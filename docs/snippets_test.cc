@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -16,6 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,9 +32,15 @@
 #include "weft/core/task.h"
 #include "weft/core/task_group.h"
 #include "weft/core/timeout.h"
+#include "weft/loop/next_signal.h"
 #include "weft/loop/run.h"
 #include "weft/loop/thread_future.h"
 #include "weft/loop/to_thread.h"
+#include "weft/net/graceful.h"
+#include "weft/net/pipe.h"
+#include "weft/net/server.h"
+#include "weft/net/stream.h"
+#include "weft/process/process.h"
 #include "weft/sync/event.h"
 #include "weft/sync/lock.h"
 #include "weft/sync/semaphore.h"
@@ -225,7 +235,7 @@ WEFT_TEST_F(GuideTest, Finally) {
   Task<> task = CreateTask(Serve(session));
   co_await Yield();
   task.Cancel();
-  WEFT_EXPECT_THROW(co_await task, CancelledError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await task), CancelledError);
   EXPECT_THAT(Events(), ElementsAre("work", "goodbye"));
 }
 
@@ -247,7 +257,7 @@ WEFT_TEST_F(GuideTest, Shield) {
   Task<> task = CreateTask(CommitWhatever());
   co_await Yield();
   task.Cancel();
-  WEFT_EXPECT_THROW(co_await task, CancelledError);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await task), CancelledError);
   EXPECT_THAT(Events(), ElementsAre("committed"));
 }
 
@@ -401,18 +411,26 @@ WEFT_TEST_F(GuideTest, Handler) {
   GetRunningLoop().SetExceptionHandler(nullptr);
 }
 
-// [snippet sigterm]
-Coro<int> Main() {
-  Event stop;
-  absl::Status added = GetRunningLoop().AddSignalHandler(SIGTERM, [&] { stop.Set(); });
-  if (!added.ok()) co_return 1;
-  co_await stop.Wait();
+Coro<> Answer(StreamReader reader, StreamWriter writer) {
+  absl::StatusOr<std::string> line = co_await reader.ReadLine();
+  if (line.ok()) writer.Write(*line);
+}
+
+// [snippet serve-until-signal]
+Coro<int> Main(uint16_t port) {
+  absl::StatusOr<Server> server = co_await StartServer(Answer, "127.0.0.1", port);
+  if (!server.ok()) co_return 1;
+  ServeOptions options;
+  options.grace = absl::Seconds(10);
+  options.on_stopping = [] { Print("stopping"); };
+  ShutdownReport report = co_await ServeUntilSignal(*server, options);
+  Print(absl::StrCat(report.cancelled, " requests were not finished"));
   co_return 0;
 }
 
-int RunMain() {
+int RunMain(uint16_t port) {
   try {
-    return weft::Run(Main());
+    return weft::Run(Main(port));
   } catch (const KeyboardInterrupt&) {
     return 130;
   }
@@ -424,13 +442,114 @@ bool IsHandled(int signal) {
   return ::sigaction(signal, nullptr, &current) == 0 && current.sa_handler != SIG_DFL;
 }
 
-TEST_F(GuideTest, Signals) {
+TEST_F(GuideTest, ServeUntilSignal) {
   std::thread sender([] {
     while (!IsHandled(SIGTERM)) std::this_thread::yield();
     ::kill(::getpid(), SIGTERM);
   });
-  EXPECT_EQ(RunMain(), 0);
+  EXPECT_EQ(RunMain(0), 0);
   sender.join();
+  EXPECT_THAT(Events(), ElementsAre("stopping", "0 requests were not finished"));
+}
+
+struct Config {
+  Coro<> Reload() {
+    ++reloads;
+    co_await Yield();
+  }
+  int reloads = 0;
+};
+
+// [snippet signals]
+Coro<> ReloadOnHangup(Config& config) {
+  SignalReceiver hangups(SIGHUP);
+  while (true) {
+    co_await hangups.Next();
+    co_await config.Reload();  // Another SIGHUP now is not lost.
+  }
+}
+
+Coro<> WaitForTheEnd() {
+  int signal = co_await NextSignal(SignalSet(SIGTERM, SIGINT));
+  Print(absl::StrCat("signal ", signal));
+}
+// [end]
+
+WEFT_TEST_F_IN_REAL_TIME(GuideTest, Signals) {
+  Config config;
+  Task<> reloading = CreateTask(ReloadOnHangup(config));
+  Task<> waiting = CreateTask(WaitForTheEnd());
+  while (!IsHandled(SIGHUP) || !IsHandled(SIGTERM)) co_await Yield();
+  ::raise(SIGHUP);
+  ::raise(SIGHUP);
+  ::raise(SIGTERM);
+  co_await waiting;
+  while (config.reloads < 2) co_await Yield();
+  reloading.Cancel();
+  auto ended = co_await NoThrow(Task<>(reloading));
+  EXPECT_TRUE(ended.cancelled());
+  EXPECT_THAT(Events(), ElementsAre(absl::StrCat("signal ", SIGTERM)));
+}
+
+// -- Subprocesses
+
+// [snippet communicate]
+Coro<absl::StatusOr<std::string>> Sorted(std::string text) {
+  ProcessOptions options;
+  options.std_in = Stdio::kPipe;
+  options.std_out = Stdio::kPipe;
+  absl::StatusOr<Process> sort = co_await CreateSubprocessExec(Argv("sort", "-r"), options);
+  if (!sort.ok()) co_return sort.status();  // No such program, say.
+  absl::StatusOr<ProcessOutput> output = co_await sort->Communicate(std::move(text));
+  if (!output.ok()) co_return output.status();
+  if (output->returncode != 0) co_return absl::UnknownError("sort failed");
+  co_return std::move(output->std_out);
+}
+// [end]
+
+// [snippet process-timeout]
+Coro<bool> EndsInTime(std::string command) {
+  const auto run = [&]() -> Coro<int> {
+    absl::StatusOr<Process> process = co_await CreateSubprocessShell(command);
+    if (!process.ok()) co_return -1;
+    co_return co_await process->Wait();
+  };
+  auto code = co_await NoThrow(WithTimeout(absl::Milliseconds(100), run()));
+  co_return code.has_value();  // If not, the program is gone.
+}
+// [end]
+
+WEFT_TEST_F_IN_REAL_TIME(GuideTest, Subprocesses) {
+  absl::StatusOr<std::string> sorted = co_await Sorted("a\nc\nb\n");
+  EXPECT_EQ(sorted.value(), "c\nb\na\n");
+  WEFT_EXPECT_FALSE(co_await EndsInTime("exec sleep 1000"));
+}
+
+// -- Pipes, terminals and files as streams
+
+// [snippet standard-input]
+Coro<int> CountLines(StreamReader input) {
+  int lines = 0;
+  while (true) {
+    absl::StatusOr<std::string> line = co_await input.ReadLine();
+    if (!line.ok() || line->empty()) co_return lines;
+    ++lines;
+  }
+}
+
+Coro<absl::StatusOr<int>> CountInput() {
+  absl::StatusOr<StreamReader> input = co_await OpenStandardInput();
+  if (!input.ok()) co_return input.status();
+  co_return co_await CountLines(*std::move(input));
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Pipes) {
+  Pipe pipe = (co_await OpenPipe()).value();
+  pipe.writer.Write("one\ntwo\nthree");
+  pipe.writer.Close();
+  WEFT_EXPECT_EQ(co_await CountLines(std::move(pipe.reader)), 3);
+  static_cast<void>(&CountInput);
 }
 
 TEST_F(GuideTest, VirtualTime) {

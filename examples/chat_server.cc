@@ -10,7 +10,6 @@
 // runs. Nobody waits for a slow reader either: what he has not taken is kept for
 // him up to a limit, and then he is shown out.
 
-#include <csignal>
 #include <cstdint>
 #include <iostream>
 #include <list>
@@ -23,13 +22,11 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "weft/core/errors.h"
-#include "weft/core/no_throw.h"
-#include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
 #include "weft/loop/run.h"
+#include "weft/net/graceful.h"
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
-#include "weft/sync/event.h"
 
 namespace {
 
@@ -91,13 +88,6 @@ Coro<> Welcome(weft::StreamReader reader, weft::StreamWriter writer, Room* room)
 }
 
 Coro<int> Serve(const weft::Flags& flags, std::string host, uint16_t port) {
-  weft::Event stop;
-  for (const int signal : {SIGINT, SIGTERM}) {
-    const absl::Status handled =
-        weft::GetRunningLoop().AddSignalHandler(signal, [&stop] { stop.Set(); });
-    if (!handled.ok()) co_return flags.Fail(handled.message());
-  }
-
   Room room;
   const auto welcome = [&room](weft::StreamReader reader, weft::StreamWriter writer) {
     return Welcome(std::move(reader), std::move(writer), &room);
@@ -108,16 +98,14 @@ Coro<int> Serve(const weft::Flags& flags, std::string host, uint16_t port) {
     std::cout << "listening on " << address << std::endl;
   }
 
-  co_await stop.Wait();
-  std::cout << "shutting down, " << room.size() << " guests are here" << std::endl;
-  server->Close();
-  Tell(room, nullptr, "* we are closing, good night\n");
-  server->CloseClients();  // When they have read it.
-  auto ended = co_await weft::NoThrow(weft::WithTimeout(absl::Seconds(2), server->WaitClosed()));
-  if (!ended.has_value()) {
-    server->AbortClients();
-    co_await server->WaitClosed();
-  }
+  weft::ServeOptions ending;
+  ending.grace = absl::Seconds(2);
+  ending.on_stopping = [&room, &server] {
+    std::cout << "shutting down, " << room.size() << " guests are here" << std::endl;
+    Tell(room, nullptr, "* we are closing, good night\n");
+    server->CloseClients();  // When they have read it.
+  };
+  co_await weft::ServeUntilSignal(*server, ending);
   std::cout << "done" << std::endl;
   co_return 0;
 }

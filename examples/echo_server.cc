@@ -9,22 +9,18 @@
 // Ctrl-C or SIGTERM shut it down: it accepts nobody any more, gives the
 // connections that there are a little time to end, and says how it went.
 
-#include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <iostream>
 #include <string>
 #include <string_view>
 
 #include "absl/time/time.h"
 #include "weft/core/errors.h"
-#include "weft/core/no_throw.h"
-#include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
 #include "weft/loop/run.h"
+#include "weft/net/graceful.h"
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
-#include "weft/sync/event.h"
 
 namespace {
 
@@ -51,13 +47,6 @@ Coro<> Echo(weft::StreamReader reader, weft::StreamWriter writer, Totals* totals
 }
 
 Coro<int> Serve(const weft::Flags& flags, std::string host, uint16_t port, absl::Duration grace) {
-  weft::Event stop;
-  for (const int signal : {SIGINT, SIGTERM}) {
-    const absl::Status handled =
-        weft::GetRunningLoop().AddSignalHandler(signal, [&stop] { stop.Set(); });
-    if (!handled.ok()) co_return flags.Fail(handled.message());
-  }
-
   Totals totals;
   const auto echo = [&totals](weft::StreamReader reader, weft::StreamWriter writer) {
     return Echo(std::move(reader), std::move(writer), &totals);
@@ -70,18 +59,15 @@ Coro<int> Serve(const weft::Flags& flags, std::string host, uint16_t port, absl:
     std::cout << "listening on " << address << std::endl;
   }
 
-  co_await stop.Wait();
-  const size_t open = server->connection_count();
-  std::cout << "shutting down, " << open << " connections are open" << std::endl;
-  server->Close();
-  auto ended = co_await weft::NoThrow(weft::WithTimeout(grace, server->WaitClosed()));
-  const size_t left = server->connection_count();
-  if (!ended.has_value()) {
-    server->AbortClients();
-    co_await server->WaitClosed();
-  }
+  weft::ServeOptions ending;
+  ending.grace = grace;
+  ending.on_stopping = [&server] {
+    std::cout << "shutting down, " << server->connection_count() << " connections are open"
+              << std::endl;
+  };
+  weft::ShutdownReport report = co_await weft::ServeUntilSignal(*server, ending);
   std::cout << "done: " << totals.connections << " connections, " << totals.bytes << " bytes, "
-            << left << " connections cut off" << std::endl;
+            << report.cancelled << " connections cut off" << std::endl;
   co_return 0;
 }
 

@@ -1,0 +1,119 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A shell's pipeline by hand: the standard input goes through one command after the
+// other, and what is left to the standard output. Afterwards it says how each ended, and
+// how much passed by.
+//
+//   ls | tools/bazel run //examples:subprocess_pipeline -- "tr a-z A-Z" "sort -r" "head -3"
+//
+// All stages run at the same time. None is held up by another but by way of its pipe,
+// and a stage that has seen enough ends those before it, as in a shell.
+
+#include <cstdint>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "weft/core/errors.h"
+#include "weft/core/gather.h"
+#include "weft/core/no_throw.h"
+#include "weft/core/timeout.h"
+#include "weft/examples/flags.h"
+#include "weft/loop/run.h"
+#include "weft/net/pipe.h"
+#include "weft/process/process.h"
+
+namespace {
+
+using weft::Coro;
+
+// Copies to the end, or until nobody wants it any more; how many bytes. Both streams go
+// with it, which is how the stages on both sides learn of that.
+Coro<int64_t> Pump(weft::StreamReader from, weft::StreamWriter to) {
+  int64_t bytes = 0;
+  while (true) {
+    absl::StatusOr<absl::Span<const char>> data = co_await from.Fill();
+    if (!data.ok() || data->empty()) co_return bytes;
+    to.Write(std::string_view(data->data(), data->size()));
+    bytes += static_cast<int64_t>(data->size());
+    from.Consume(data->size());
+    // Here a fast stage waits for a slow one.
+    if (absl::Status sent = co_await to.Drain(); !sent.ok()) co_return bytes;
+  }
+}
+
+Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands) {
+  absl::StatusOr<weft::StreamReader> input = co_await weft::OpenStandardInput();
+  if (!input.ok()) co_return flags.Fail(input.status().message());
+  absl::StatusOr<weft::StreamWriter> output = co_await weft::OpenStandardOutput();
+  if (!output.ok()) co_return flags.Fail(output.status().message());
+
+  weft::ProcessOptions options;
+  options.std_in = weft::Stdio::kPipe;
+  options.std_out = weft::Stdio::kPipe;
+  std::vector<weft::Process> stages;
+  for (const std::string& command : commands) {
+    absl::StatusOr<weft::Process> stage = co_await weft::CreateSubprocessShell(command, options);
+    if (!stage.ok()) co_return flags.Fail(stage.status().message());
+    stages.push_back(*std::move(stage));
+  }
+
+  // One pump in front of each stage, and one behind the last.
+  std::vector<Coro<int64_t>> pumps;
+  weft::StreamReader from = *std::move(input);
+  for (weft::Process& stage : stages) {
+    pumps.push_back(Pump(std::move(from), std::move(stage.std_in())));
+    from = std::move(stage.std_out());
+  }
+  pumps.push_back(Pump(std::move(from), *std::move(output)));
+  std::vector<int64_t> bytes = co_await weft::Gather(std::move(pumps));
+
+  int last = 0;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    last = co_await stages[i].Wait();
+    std::cerr << commands[i] << ": " << bytes[i] << " bytes in, " << bytes[i + 1]
+              << " bytes out, exit code " << last << "\n";
+  }
+  co_return last < 0 ? 128 - last : last;  // As shells have it.
+}
+
+// Those that are left when the time is over are killed, as nobody holds them any more.
+Coro<int> Main(const weft::Flags& flags, std::vector<std::string> commands,
+               absl::Duration timeout) {
+  auto ended =
+      co_await weft::NoThrow(weft::WithTimeout(timeout, Pipeline(flags, std::move(commands))));
+  if (ended.has_value()) co_return *std::move(ended);
+  if (ended.cancelled()) co_return std::move(ended).value();  // Throws: Ctrl-C.
+  std::cerr << "out of time\n";
+  co_return 124;  // As timeout(1).
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string poller;
+  int timeout = 0;
+  weft::Flags flags("subprocess_pipeline [COMMAND...]");
+  flags.Add("timeout", &timeout, 0, 3'600'000, "ms until all is killed; 0 for none");
+  flags.Add("poller", &poller, "how to wait for the kernel; empty for the best");
+  std::vector<std::string> commands = flags.Parse(argc, argv);
+  if (commands.empty()) commands = {"tr a-z A-Z", "sort"};
+
+  weft::RunOptions options;
+  options.poller = poller;
+  const absl::Duration patience =
+      timeout == 0 ? absl::InfiniteDuration() : absl::Milliseconds(timeout);
+  try {
+    return weft::Run(Main(flags, std::move(commands), patience), options);
+  } catch (const weft::KeyboardInterrupt&) {
+    return 130;
+  } catch (const weft::ValueError& error) {
+    return flags.Fail(error.what());  // There is no such poller.
+  }
+}
