@@ -2,7 +2,10 @@
 # Copyright 2026 The weft Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""The lines of every trace, as asyncio prints them."""
+"""The lines of every trace, as asyncio prints them.
+
+G1 and so on are golden traces of the specification; the A-numbers are the rows that each shows.
+"""
 
 import os
 import sys
@@ -12,26 +15,41 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import program
 
 EXPECTED = {
+    # A-32
     "G1": ["main before sleep", "A start", "B start", "main after sleep", "A after yield", "B after yield"],
     "G2": ["main before yield", "sync callback runs", "main after yield"],
+    # A-77
     "G3": ["tick 0", "W go", "W done", "tick 1", "tick 2"],
+    # A-21, A-77
     "G4": ["heartbeat 0", "heartbeat 1", "heartbeat 2"],
+    # A-43
     "G5": [
         "main waiting", "fast begin", "mid begin", "slow begin", "fast end", "mid end", "slow end", "main done",
     ],
+    # A-39
     "G6": ["create", "wait", "t1 start", "t2 start", "t1 resume", "t2 resume", "end"],
+    # A-15, A-16, A-20
     "G7": ["Handle", "TimerHandle", "ready callback", "timer callback"],
+    # A-42
     "G8": ["start", "created", "1 s", "2 s", "end"],
+    # A-25
     "G9": ["start", "soon", "end"],
     "G10": ["cb 0", "cb 1", "cb 2", "cb 3", "cb 4", "main resumed"],
+    # A-26
     "G11": ["main returns", "cb 0", "cb 1", "cb 2", "cb 3", "cb 4"],
+    # A-38
     "G12": ["main does not wait", "bg 0"],
+    # A-02
     "G13": ["a", "c", "main 1", "b", "main 2"],
+    # A-11
     "G14": ["soon", "main 1", "later0", "main 2"],
+    # A-30
     "G15": ["set", "1", "2", "3"],
+    # A-50, A-65, A-72
     "G16": [
         "child cancelled", "child cleanup done", "report of the failure", "generator's cleanup", "job done", "result",
     ],
+    # A-70, A-71
     "G17": [
         "ping: pong",
         "ToThread(1 + 2): 3",

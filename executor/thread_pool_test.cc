@@ -183,6 +183,7 @@ TEST(ThreadPoolTest, JobsSubmittedTogetherOverlap) {
   }
 }
 
+//
 TEST(ThreadPoolTest, TenThousandJobsUseNoMoreThanTheLimit) {
   constexpr int kJobs = 10'000;
   std::atomic<int> ran = 0;
@@ -207,6 +208,7 @@ TEST(ThreadPoolTest, TenThousandJobsUseNoMoreThanTheLimit) {
   EXPECT_LE(most_inside, 3);
 }
 
+//
 TEST(ThreadPoolTest, QueueDepthCountsTheJobsThatHaveNotBegun) {
   ThreadPool pool(AtMost(1));
   Blocker blocker(&pool);

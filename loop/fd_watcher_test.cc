@@ -3,13 +3,17 @@
 
 // AddReader and AddWriter on real descriptors.
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -64,7 +68,7 @@ class WatcherTest : public ::testing::Test {
   std::vector<std::string> log_;
 };
 
-TEST_F(WatcherTest, TheSecondReaderReplacesTheFirst) {  // POLL 317
+TEST_F(WatcherTest, TheSecondReaderReplacesTheFirst) {  // POLL 317, A-09
   ASSERT_TRUE(loop_->AddReader(pair_[0], Log("1")).ok());
   ASSERT_TRUE(loop_->AddReader(pair_[0], Log("2")).ok());
   Send("x");
@@ -216,6 +220,83 @@ TEST_F(WatcherTest, HundredsAtOnce) {  // POLL 326
   for (auto& pair : pairs) ::close(pair[0]), ::close(pair[1]);
 }
 
+int CountThreads() {
+  int count = 0;
+  DIR* directory = ::opendir("/proc/self/task");
+  while (const dirent* entry = ::readdir(directory)) count += entry->d_name[0] != '.' ? 1 : 0;
+  ::closedir(directory);
+  return count;
+}
+
+TEST_F(WatcherTest, IdleDescriptorsCostNoThreadAndRunNothing) {  // POLL 327, A-13
+  const int threads = CountThreads();
+  std::vector<std::array<int, 2>> pairs(200);
+  for (auto& pair : pairs) {
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.data()), 0);
+    ASSERT_TRUE(loop_->AddReader(pair[0], Log("idle")).ok());
+  }
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] { log_.push_back("active " + Receive()); }).ok());
+  RunRounds(2);
+  EXPECT_FALSE(loop_->RunOnce(absl::ZeroDuration()));  // Nobody looks at them.
+
+  for (int i = 0; i < 3; ++i) {
+    Send(std::to_string(i));
+    EXPECT_TRUE(loop_->RunOnce(absl::ZeroDuration()));
+  }
+
+  EXPECT_THAT(log_, ElementsAre("active 0", "active 1", "active 2"));
+  EXPECT_EQ(CountThreads(), threads);
+  for (auto& pair : pairs) {
+    loop_->RemoveReader(pair[0]);
+    ::close(pair[0]), ::close(pair[1]);
+  }
+}
+
+// The processor time of this thread.
+absl::Duration ThreadTime() {
+  timespec time;
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return absl::DurationFromTimespec(time);
+}
+
+TEST_F(WatcherTest, AnEventCostsNoMoreBecauseOthersAreIdle) {  // POLL 327
+  int events = 0;
+  ASSERT_TRUE(loop_
+                  ->AddReader(pair_[0],
+                              [&] {
+                                Receive();
+                                ++events;
+                              })
+                  .ok());
+  const auto cost_of_1000_events = [&] {
+    absl::Duration least = absl::InfiniteDuration();
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      const absl::Duration before = ThreadTime();
+      for (int i = 0; i < 1000; ++i) {
+        Send("x");
+        loop_->RunOnce(absl::ZeroDuration());
+      }
+      least = std::min(least, ThreadTime() - before);
+    }
+    return least;
+  };
+  const absl::Duration alone = cost_of_1000_events();
+  std::vector<int> idle(500);
+  for (int& fd : idle) {
+    fd = ::dup(pipe_[0]);
+    ASSERT_TRUE(loop_->AddReader(fd, Log("idle")).ok());
+  }
+  const absl::Duration among_many = cost_of_1000_events();
+
+  EXPECT_LT(among_many, 3 * alone);
+  EXPECT_EQ(events, 10'000);
+  EXPECT_THAT(log_, IsEmpty());
+  for (int fd : idle) {
+    loop_->RemoveReader(fd);
+    ::close(fd);
+  }
+}
+
 TEST_F(WatcherTest, AnEpollDescriptorCanBeWatched) {  // POLL 328, A-62
   const int inner = ::epoll_create1(EPOLL_CLOEXEC);
   epoll_event event = {};
@@ -274,6 +355,53 @@ TEST_F(WatcherTest, QueuedThenDescriptorThenTimer) {  // LOOP 11, A-04
   RunRounds(1);
 
   EXPECT_THAT(log_, ElementsAre("soon", "io", "timer"));
+}
+
+// hops: I/O to its handle in the same round, behind what was posted and before the
+// timers; to the task one more.
+TEST_F(WatcherTest, PostThenDescriptorThenTimerAndTheirTasksOneRoundLater) {
+  Future<void> by_post = loop_->CreateFuture(), by_io = loop_->CreateFuture(),
+               by_timer = loop_->CreateFuture();
+  const auto waits = [this](Future<void> future, std::string name) -> Coro<void> {
+    co_await future;
+    log_.push_back(name + "'s task");
+  };
+  loop_->CreateTask(waits, by_timer, "timer");
+  loop_->CreateTask(waits, by_io, "io");
+  loop_->CreateTask(waits, by_post, "post");
+  RunRounds(1);
+  const auto complete = [this](Future<void> future, std::string name) {
+    return [this, future, name]() mutable {
+      log_.push_back(name);
+      future.SetResult();
+    };
+  };
+  loop_->CallLater(absl::ZeroDuration(), complete(by_timer, "timer"));
+  ASSERT_TRUE(loop_
+                  ->AddReader(pair_[0],
+                              [this, done = complete(by_io, "io")]() mutable {
+                                loop_->RemoveReader(pair_[0]);
+                                done();
+                              })
+                  .ok());
+  Send("x");
+  std::thread poster([&] { loop_->CallSoonThreadsafe(complete(by_post, "post")); });
+  poster.join();
+
+  RunRounds(1);
+  EXPECT_THAT(log_, ElementsAre("post", "io", "timer"));
+  RunRounds(1);
+  EXPECT_THAT(log_, ElementsAre("post", "io", "timer", "post's task", "io's task", "timer's task"));
+}
+
+// Neither does a callback that queues itself for ever keep I/O away.
+TEST_F(WatcherTest, ACallbackThatQueuesItselfForEverStarvesNoDescriptor) {
+  std::function<void()> again = [&] { loop_->CallSoon(again); };
+  again();
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [this] { loop_->Stop(); }).ok());
+  Send("x");
+
+  loop_->RunForever();
 }
 
 int CountDescriptors() {

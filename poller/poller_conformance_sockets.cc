@@ -220,6 +220,7 @@ TEST_P(PollerConformanceTest, AWriterThatWaitsIsToldThatThePeerHasGone) {
   EXPECT_THAT(RunUntilDone(&send), AnyOf(-EPIPE, -ECONNRESET));
 }
 
+// POLL 332
 TEST_P(PollerConformanceTest, OnesOwnShutdownIsEpipe) {
   const Pair pair = TcpPair();
   sockets_->Shutdown(pair.a, ShutdownHow::kWrite);
@@ -391,6 +392,7 @@ TEST_P(PollerConformanceTest, FourHundredReadyAtOnceAreAllServedOnce) {
   for (auto& op : ops) EXPECT_EQ(op->runs, 1);
 }
 
+// POLL 327, A-13
 TEST_P(PollerConformanceTest, OneBusyAmongManyIdleIsServed) {
   constexpr int kIdle = 2'500;  // Pairs: 5,000 handles.
   std::vector<std::unique_ptr<TestOperation>> ops;

@@ -114,6 +114,22 @@ TEST_F(BarrierTest, ErrorsSayWhy) {
               ::testing::ThrowsMessage<BrokenBarrierError>("Barrier aborted"));
 }
 
+// BAR 183: the end of asyncio's `async with barrier` does nothing.
+TEST_F(BarrierTest, EachScopeKnowsItsIndex) {
+  auto party = [&](const char* name) -> Coro<void> {
+    if (int index = co_await barrier_->Wait(); index < barrier_->Parties()) {
+      trace_(name, " in ", index);
+      co_await Yield();
+    }
+    trace_(name, " out");
+  };
+  barrier_ = std::make_unique<Barrier>(2);
+  for (const char* name : {"a", "b"}) Spawn(party, name);
+  loop_.RunUntilIdle();
+
+  EXPECT_EQ(trace_.Take(), "b in 1, a in 0, b out, a out");
+}
+
 // BAR 182
 TEST_F(BarrierTest, OfOneNeverBlocks) {
   barrier_ = std::make_unique<Barrier>(1);

@@ -82,6 +82,31 @@ TEST_F(ConditionTest, NotifyAllWakesAllInOrder) {
   EXPECT_EQ(trace_.Take(), "0, 1, 2, 3");
 }
 
+// hops: else one lock hop each.
+TEST_F(ConditionTest, WhoAwaitsWithTheLockHoldsUpTheNext) {
+  auto waiter = [&](int n) -> Coro<void> {
+    Lock::Guard guard = co_await condition_->Acquire();
+    co_await condition_->Wait();
+    trace_(n);
+    co_await Yield();
+  };
+  for (int i = 0; i < 3; ++i) Spawn(waiter, i);
+  loop_.RunRound();
+  Lock::Guard guard = condition_->TryAcquire();
+  condition_->NotifyAll();
+  guard.Release();
+
+  loop_.RunRound();
+  EXPECT_EQ(trace_.Take(), "0");
+  loop_.RunRound();  // The first lets go.
+  EXPECT_EQ(trace_.Take(), "");
+  loop_.RunRound();
+  EXPECT_EQ(trace_.Take(), "1");
+  loop_.RunRound();
+  loop_.RunRound();
+  EXPECT_EQ(trace_.Take(), "2");
+}
+
 // COND 169
 TEST_F(ConditionTest, CancelledWaiterHoldsTheLock) {
   Task<void> task = CreateTask(Waiter(0));
@@ -135,6 +160,17 @@ TEST_F(ConditionTest, WaitForReturnsThePredicatesValue) {
   loop_.RunUntilIdle();
 
   EXPECT_EQ(task.Result(), "v3");
+}
+
+TEST_F(ConditionTest, APredicateThatThrowsLeavesTheLockToTheGuard) {
+  Task<void> task = CreateTask([&]() -> Coro<void> {
+    Lock::Guard guard = co_await condition_->Acquire();
+    co_await condition_->WaitFor([]() -> bool { throw ValueError("from the predicate"); });
+  });
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT([&] { task.Result(); }, ::testing::ThrowsMessage<ValueError>("from the predicate"));
+  EXPECT_FALSE(condition_->Locked());
 }
 
 TEST_F(ConditionTest, WaitForOfWhatHoldsDoesNotSuspend) {

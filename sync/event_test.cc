@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/errors.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/sync/test_loop.h"
@@ -29,7 +30,7 @@ class EventTest : public ::testing::Test {
   TestLoop loop_;
 };
 
-// EVT 162
+// EVT 162; hops: Event::Set to who waits +1, in one batch.
 TEST_F(EventTest, SetReleasesAllInOrderInTheNextRound) {
   for (int i = 0; i < 3; ++i) Spawn(Waiter(i));
   loop_.RunRound();
@@ -124,6 +125,22 @@ TEST_F(EventTest, SecondSetHasNoEffect) {
 
   EXPECT_EQ(trace_.Take(), "");
   EXPECT_EQ(loop_.pending_tasks(), 1);
+}
+
+//
+TEST_F(EventTest, TasksOfTwoLoopsCannotWaitForTheSame) {
+  Spawn(Waiter(0));
+  loop_.RunRound();
+  Task<void> refused;
+  {
+    TestLoop other;
+    refused = CreateTask(Waiter(1));
+    other.RunUntilIdle();
+  }
+
+  EXPECT_THAT([&] { refused.Result(); },
+              ::testing::ThrowsMessage<RuntimeError>("tasks of a different event loop wait here"));
+  EXPECT_EQ(event_->ToString(), "<Event [unset, waiters:1]>");
 }
 
 TEST_F(EventTest, MayBeDestroyedRightAfterSet) {

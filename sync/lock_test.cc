@@ -62,7 +62,7 @@ TEST_F(LockTest, AcquireOfAFreeLockDoesNotSuspend) {
   EXPECT_FALSE(lock_->Locked());
 }
 
-// LOCK 159
+// LOCK 159; hops: the lock is not handed over.
 TEST_F(LockTest, NewcomerGoesBehindTheWaiters) {
   Spawn([&]() -> Coro<void> {
     Lock::Guard guard = co_await lock_->Acquire();

@@ -16,6 +16,7 @@
 #include "weft/core/errors.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
+#include "weft/core/wait_for.h"
 #include "weft/sync/test_loop.h"
 
 namespace weft {
@@ -94,7 +95,7 @@ TEST_F(QueueTest, PutWithRoomAndGetOfAnItemDoNotSuspend) {
   EXPECT_EQ(trace_.Take(), "p put, g got 1");
 }
 
-// QUE 186
+// QUE 186; hops: a get to a putter +1.
 TEST_F(QueueTest, BlockedPuttersGoOnInOrder) {
   Make(1);
   queue_->PutNowait(0);
@@ -110,7 +111,7 @@ TEST_F(QueueTest, BlockedPuttersGoOnInOrder) {
   EXPECT_EQ(trace_.Take(), "p1 put, p2 put, p3 put");
 }
 
-// QUE 187
+// QUE 187; hops: PutNowait to a getter +1.
 TEST_F(QueueTest, GettersGetInOrder) {
   for (const char* name : {"a", "b", "c"}) Spawn(Getter(name));
   loop_.RunRound();
@@ -138,7 +139,7 @@ TEST_F(QueueTest, NewcomerMayTakeTheItemOfAWokenGetter) {
   EXPECT_EQ(trace_.Take(), "b got 2, a got 3");
 }
 
-// QUE 188, 193
+// QUE 188
 TEST_F(QueueTest, CancelledGetterLosesNoItem) {
   Task<void> a = CreateTask(Getter("a"));
   loop_.RunRound();
@@ -151,6 +152,20 @@ TEST_F(QueueTest, CancelledGetterLosesNoItem) {
   Spawn(Getter("b"));
   loop_.RunRound();
   EXPECT_EQ(trace_.Take(), "b got 1");
+}
+
+// QUE 193
+TEST_F(QueueTest, AGetThatTimesOutLeavesTheItemForTheNext) {
+  const auto main = [&]() -> Coro<int> {
+    Outcome<int> outcome = co_await NoThrow(WaitFor(queue_->Get(), absl::Seconds(1)));
+    EXPECT_THROW(outcome.value(), TimeoutError);
+    queue_->PutNowait(7);
+    EXPECT_EQ(queue_->Size(), 1);
+    co_return co_await WaitFor(queue_->Get(), absl::Seconds(1));
+  };
+
+  EXPECT_EQ(loop_.Run(main()), 7);
+  EXPECT_TRUE(queue_->Empty());
 }
 
 // hops: a getter that was woken and then cancelled: itself +1, the next +2.

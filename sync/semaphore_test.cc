@@ -36,7 +36,7 @@ class SemaphoreTest : public ::testing::Test {
   TestLoop loop_;
 };
 
-// SEM 172
+// SEM 172, A-97
 TEST_F(SemaphoreTest, IsLockedWhenAllUnitsAreTaken) {
   Make(2);
   Spawn(Taker(0));
@@ -55,7 +55,7 @@ TEST_F(SemaphoreTest, IsLockedWhenAllUnitsAreTaken) {
   EXPECT_THROW(BoundedSemaphore(-1), ValueError);
 }
 
-// SEM 173
+// SEM 173, A-97
 TEST_F(SemaphoreTest, OnlyABoundedOneRefusesExtraUnits) {
   BoundedSemaphore bounded(1);
   Make(1);
@@ -73,7 +73,7 @@ TEST_F(SemaphoreTest, OnlyABoundedOneRefusesExtraUnits) {
   EXPECT_EQ(bounded.Value(), 1);
 }
 
-// SEM 174
+// SEM 174; hops: Semaphore::Release to the first who waits +1, handed over.
 TEST_F(SemaphoreTest, UnitsGoToTheWaitersInOrder) {
   for (int i = 0; i < 3; ++i) Spawn(Taker(i));
   loop_.RunRound();
@@ -106,7 +106,7 @@ TEST_F(SemaphoreTest, NewcomerGoesBehindTheWaiters) {
   EXPECT_EQ(semaphore_->Value(), 0);
 }
 
-// SEM 177, QUE 185
+// SEM 177, QUE 185, A-97: tasks wait, not the thread.
 TEST_F(SemaphoreTest, LimitsHowManyAreInside) {
   Make(5);
   int inside = 0, most = 0, done = 0;
