@@ -7,12 +7,9 @@
 #include <cstdint>
 
 #include "benchmark/benchmark.h"
+#include "weft/testing/allocation_counter.h"
 
 namespace weft::bench {
-
-// How many times `operator new` was called, of whatever kind, by all threads of
-// the program since it began. Whoever links this has it replaced.
-int64_t Allocations();
 
 // AllocationCount
 //
@@ -26,18 +23,18 @@ int64_t Allocations();
 //   allocations.Report();
 class AllocationCount {
  public:
-  explicit AllocationCount(benchmark::State& state) : state_(state), begin_(Allocations()) {}
+  explicit AllocationCount(benchmark::State& state) : state_(state), begin_(AllocationsSoFar()) {}
 
   // `operations`: of each iteration.
   void Report(int64_t operations = 1) {
-    state_.counters["allocs"] = static_cast<double>(Allocations() - begin_ - excepted_) /
+    state_.counters["allocs"] = static_cast<double>(AllocationsSoFar() - begin_ - excepted_) /
                                 static_cast<double>(state_.iterations() * operations);
     state_.SetItemsProcessed(state_.iterations() * operations);
   }
 
   // Between them nothing is counted, as between PauseTiming() and ResumeTiming().
-  void Pause() { paused_at_ = Allocations(); }
-  void Resume() { excepted_ += Allocations() - paused_at_; }
+  void Pause() { paused_at_ = AllocationsSoFar(); }
+  void Resume() { excepted_ += AllocationsSoFar() - paused_at_; }
 
  private:
   benchmark::State& state_;

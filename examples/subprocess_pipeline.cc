@@ -39,13 +39,17 @@ Coro<int64_t> Pump(weft::StreamReader from, weft::StreamWriter to) {
   int64_t bytes = 0;
   while (true) {
     absl::StatusOr<absl::Span<const char>> data = co_await from.Fill();
-    if (!data.ok() || data->empty()) co_return bytes;
+    if (!data.ok() || data->empty()) break;
     to.Write(std::string_view(data->data(), data->size()));
     bytes += static_cast<int64_t>(data->size());
     from.Consume(data->size());
     // Here a fast stage waits for a slow one.
-    if (absl::Status sent = co_await to.Drain(); !sent.ok()) co_return bytes;
+    if (absl::Status sent = co_await to.Drain(); !sent.ok()) break;
   }
+  // Else the program might end before the last of it is out.
+  to.Close();
+  static_cast<void>(co_await to.WaitClosed());
+  co_return bytes;
 }
 
 Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands) {

@@ -81,7 +81,7 @@ class NoMoreThreads {
 bool IsSanitized() { return AddressSpaceInUse() > uint64_t{1} << 40; }
 
 TEST(ThreadPoolLinuxTest, SubmitThrowsIfThereIsNoThreadAtAll) {
-  if (IsSanitized()) GTEST_SKIP();
+  if (IsSanitized()) GTEST_SKIP() << "a sanitizer cannot do with less address space";
   ThreadPool pool;
   bool ran = false;
 
@@ -102,7 +102,7 @@ TEST(ThreadPoolLinuxTest, SubmitThrowsIfThereIsNoThreadAtAll) {
 }
 
 TEST(ThreadPoolLinuxTest, AJobWaitsForTheThreadsThatThereAre) {
-  if (IsSanitized()) GTEST_SKIP();
+  if (IsSanitized()) GTEST_SKIP() << "a sanitizer cannot do with less address space";
   std::latch first_began{1};
   std::latch first_may_end{1};
   std::latch second_ran{1};

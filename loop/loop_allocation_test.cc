@@ -5,34 +5,14 @@
 // were cancelled, leave nothing behind.
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "weft/core/clock.h"
 #include "weft/loop/event_loop.h"
-
-namespace {
-size_t allocations = 0;
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  ++allocations;
-  if (void* memory = std::aligned_alloc(static_cast<size_t>(alignment), size)) return memory;
-  std::abort();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "weft/testing/allocation_counter.h"
 
 namespace weft {
 namespace {
@@ -55,9 +35,9 @@ TEST(LoopAllocationTest, AMillionCancelledTimersAreNotKept) {
   };
   arm_and_cancel();
 
-  const size_t before = allocations;
+  const int64_t before = AllocationsSoFar();
   for (int i = 0; i < 100; ++i) arm_and_cancel();
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(AllocationsSoFar(), before);
   EXPECT_EQ(captured.use_count(), 1);
 
   loop->CallLater(absl::Hours(11), [&] { loop->Stop(); });

@@ -384,7 +384,9 @@ class StreamReader {
 // StreamWriter
 //
 // The sending half of a connection, and the one that owns it: when it is
-// destroyed, what was written is still sent, and then the connection closed.
+// destroyed, what was written is still sent, and then the connection closed. Nobody
+// waits for that, and the end of the loop cuts it short: what has to be out before
+// the program ends is out when Close() was called and WaitClosed() has returned.
 //
 //   writer.Write("hello ");
 //   writer.Write("world\n");

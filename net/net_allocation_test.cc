@@ -5,10 +5,8 @@
 // on a connection makes none.
 
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,23 +19,8 @@
 #include "weft/loop/event_loop.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_net.h"
+#include "weft/testing/allocation_counter.h"
 #include "weft/testing/weft_test.h"
-
-namespace {
-size_t allocations = 0;
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size);
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace weft {
 namespace {
@@ -81,12 +64,12 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNot
     Task<void> echo = CreateTask(EchoByFill(pair.b));
     std::string buffer(size, 'x');
     co_await Ask(pair.a, buffer.data(), size, 20);
-    const size_t before = allocations;
+    const int64_t before = AllocationsSoFar();
 
     co_await Ask(pair.a, buffer.data(), size, 1000);
 
     if (kCounts) {
-      EXPECT_EQ(allocations - before, 0u) << size;
+      EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
     }
     pair.a.writer.Close();
     co_await echo;
@@ -103,17 +86,17 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SoDoManyConnectionsAtOnce) {
       pairs.push_back(std::make_unique<StreamPair>());
       echoes.push_back(CreateTask(EchoByFill(pairs[i]->b)));
     }
-    size_t before = 0;
+    int64_t before = 0;
     std::vector<Task<void>> asking(buffers.size());
     for (int round = 0; round < 3; ++round) {
-      before = allocations;
+      before = AllocationsSoFar();
       for (size_t i = 0; i < buffers.size(); ++i) {
         asking[i] = CreateTask(Ask(pairs[i]->a, buffers[i].data(), size, 50));
       }
       for (Task<void>& task : asking) co_await task;
     }
     if (kCounts) {
-      EXPECT_EQ(allocations - before, 0u) << size;
+      EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
     }
     for (auto& pair : pairs) pair->a.writer.Close();
     for (Task<void>& task : echoes) co_await task;
@@ -131,16 +114,16 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SocketsInTheirSteadyStateAllocateNot
     }
   };
   Task<void> echoing = CreateTask(echo, std::ref(b));
-  size_t before = 0;
+  int64_t before = 0;
   for (int i = 0; i < 1000; ++i) {
-    if (i == 20) before = allocations;
+    if (i == 20) before = AllocationsSoFar();
     char buffer[100];
     absl::Status sent = co_await a.SendAll("hello");
     absl::StatusOr<size_t> count = co_await a.Recv(absl::MakeSpan(buffer));
     EXPECT_EQ(count.value(), 5u);
   }
   if (kCounts) {
-    EXPECT_EQ(allocations - before, 0u);
+    EXPECT_EQ(AllocationsSoFar() - before, 0);
   }
   a.Close();
   co_await echoing;

@@ -1,12 +1,10 @@
 // Copyright 2026 The weft Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What every poller promises, and then what epoll adds: a descriptor to embed it
-// by.
+// What every poller promises, and then what is epoll's own.
 
 #include "weft/poller/epoll_poller.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -17,14 +15,7 @@ namespace weft {
 
 INSTANTIATE_TEST_SUITE_P(Epoll, PollerConformanceTest, ::testing::Values(&MakeEpollPoller));
 
-class EpollPollerTest : public PollerConformanceTest {
- protected:
-  // Whether a foreign loop would find it readable now.
-  static bool IsReadable(NativeHandle handle, int timeout_ms = 0) {
-    pollfd entry = {static_cast<int>(handle), POLLIN, 0};
-    return ::poll(&entry, 1, timeout_ms) == 1;
-  }
-};
+class EpollPollerTest : public PollerConformanceTest {};
 
 INSTANTIATE_TEST_SUITE_P(Epoll, EpollPollerTest, ::testing::Values(&MakeEpollPoller));
 
@@ -39,55 +30,6 @@ TEST_P(EpollPollerTest, OpensNoDescriptorBeforeItIsNeeded) {
   EXPECT_TRUE(lazy->Wait(TimePoint::InfinitePast(), &done).ok());
 
   EXPECT_EQ(OpenHandleCount(), before);
-}
-
-TEST_P(EpollPollerTest, BackendFdIsReadableWhenAnOperationCanEnd) {
-  const NativeHandle fd = poller().BackendFd();
-  const Pair pair = StreamPair();
-  char byte;
-  TestOperation recv;
-  recv.PrepareRecv(pair.a, &byte, 1);
-  Start(&recv);
-  Round();
-  EXPECT_FALSE(IsReadable(fd));
-
-  SendNow(pair.b, "x");
-
-  EXPECT_TRUE(IsReadable(fd, 1'000));
-  EXPECT_EQ(RunUntilDone(&recv), 1);
-  Round();
-  EXPECT_FALSE(IsReadable(fd));
-  EXPECT_EQ(poller().BackendFd(), fd);
-}
-
-TEST_P(EpollPollerTest, BackendFdIsReadableWhenTheDeadlinePassesOrSomebodyWakes) {
-  const NativeHandle fd = poller().BackendFd();
-
-  poller().ArmBackend(In(3));
-  EXPECT_TRUE(IsReadable(fd, 10'000));
-  Round();
-  EXPECT_FALSE(IsReadable(fd));
-
-  poller().MakeWaker()->Wake();
-  EXPECT_TRUE(IsReadable(fd));
-  Round();
-  EXPECT_FALSE(IsReadable(fd));
-}
-
-TEST_P(EpollPollerTest, BackendFdIsReadableWhenSomethingWaitsToBeCollected) {
-  const NativeHandle fd = poller().BackendFd();
-  const Pair pair = StreamPair();
-  char byte;
-  TestOperation recv;
-  recv.PrepareRecv(pair.a, &byte, 1);
-  Start(&recv);
-  Round();
-  poller().Cancel(&recv);
-
-  poller().ArmBackend(TimePoint::InfiniteFuture());
-
-  EXPECT_TRUE(IsReadable(fd, 1'000));
-  EXPECT_EQ(RunUntilDone(&recv), -ECANCELED);
 }
 
 // The timer is not set again for a later deadline, so it expires for nobody.

@@ -14,7 +14,7 @@
 //   * What is in flight is the kernel's until it says that it is done. The operation
 //     itself is the request's name (`user_data`), so it has to be there; nothing
 //     refers to an operation that was given back.
-//   * A kernel with IORING_SETUP_DEFER_TASKRUN does nothing but in our call. So what
+//   * With IORING_SETUP_DEFER_TASKRUN the kernel does nothing but in our call. So what
 //     nobody waits for at that time is not taken: a listener on which nobody accepts
 //     is taken back in the same call.
 //   * Receiving is asked for once at a time, with a buffer of the kernel's choice. A

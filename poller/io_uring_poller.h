@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// The poller over io_uring(7): Linux 6.0 or later, where it is allowed. In the
+// The poller over io_uring(7): Linux 6.1 or later, where it is allowed. In the
 // registry as "io_uring"; taken where it is asked for.
 std::unique_ptr<Poller> MakeIoUringPoller();
 

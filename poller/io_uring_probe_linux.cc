@@ -62,7 +62,7 @@ absl::Status Reason(int error) {
     }
     case EINVAL:
       return absl::UnimplementedError(absl::StrCat(
-          "this kernel (", Release(), ") is too old for the io_uring poller, which needs 6.0"));
+          "this kernel (", Release(), ") is too old for the io_uring poller, which needs 6.1"));
     case ENOMEM:
       return absl::ResourceExhaustedError(
           "no memory for io_uring's rings, or more than RLIMIT_MEMLOCK allows (ulimit -l)");

@@ -25,6 +25,9 @@ namespace weft {
 //
 // Nothing here depends on whether the kernel reports readiness or completion: an
 // operation that is done at once and one that is given back count alike.
+//
+// A factory that returns null says that this system has not what its backend needs:
+// the tests are skipped.
 using PollerFactory = std::unique_ptr<Poller> (*)();
 
 // An operation that remembers that it ran. One that was started by the fixture is
@@ -48,6 +51,8 @@ class PollerConformanceTest : public ::testing::TestWithParam<PollerFactory> {
 
   PollerConformanceTest();
   ~PollerConformanceTest() override;
+
+  void SetUp() override;
 
   // Retires what is left, and expects that no descriptor is.
   void TearDown() override;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -661,6 +662,88 @@ TEST_P(PollerConformanceTest, ASignalHandlerCanWake) {
   Round(TimePoint::InfiniteFuture());
 
   ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+// --- A foreign loop ---
+
+// Whether it finds it readable.
+bool IsReadable(NativeHandle handle, int timeout_ms = 0) {
+  pollfd entry = {Fd(handle), POLLIN, 0};
+  return ::poll(&entry, 1, timeout_ms) == 1;
+}
+
+TEST_P(PollerConformanceTest, BackendFdIsReadableWhenAnOperationCanEnd) {
+  const NativeHandle fd = poller().BackendFd();
+  if (fd == kInvalidHandle) GTEST_SKIP() << "this backend cannot live in a foreign loop";
+  const Pair pair = StreamPair();
+  char byte;
+  TestOperation recv;
+  recv.PrepareRecv(pair.a, &byte, 1);
+  Start(&recv);
+  Round();
+  poller().ArmBackend(TimePoint::InfiniteFuture());
+  EXPECT_FALSE(IsReadable(fd));
+
+  SendNow(pair.b, "x");
+
+  EXPECT_TRUE(IsReadable(fd, 1'000));
+  EXPECT_EQ(RunUntilDone(&recv), 1);
+  Round();
+  poller().ArmBackend(TimePoint::InfiniteFuture());
+  EXPECT_FALSE(IsReadable(fd));
+  EXPECT_EQ(poller().BackendFd(), fd);
+}
+
+// The foreign loop sleeps next: there is no round before.
+TEST_P(PollerConformanceTest, BackendFdKnowsOfWhatWasStartedSinceTheLastRound) {
+  const NativeHandle fd = poller().BackendFd();
+  if (fd == kInvalidHandle) GTEST_SKIP() << "this backend cannot live in a foreign loop";
+  const Pair pair = StreamPair();
+  Round();
+  char byte;
+  TestOperation recv;
+  recv.PrepareRecv(pair.a, &byte, 1);
+  Start(&recv);
+  poller().ArmBackend(TimePoint::InfiniteFuture());
+
+  SendNow(pair.b, "x");
+
+  EXPECT_TRUE(IsReadable(fd, 1'000));
+  EXPECT_EQ(RunUntilDone(&recv), 1);
+}
+
+TEST_P(PollerConformanceTest, BackendFdIsReadableWhenTheDeadlinePassesOrSomebodyWakes) {
+  const NativeHandle fd = poller().BackendFd();
+  if (fd == kInvalidHandle) GTEST_SKIP() << "this backend cannot live in a foreign loop";
+
+  poller().ArmBackend(In(3));
+  EXPECT_TRUE(IsReadable(fd, 10'000));
+  Round();
+  poller().ArmBackend(TimePoint::InfiniteFuture());
+  EXPECT_FALSE(IsReadable(fd));
+
+  poller().MakeWaker()->Wake();
+  EXPECT_TRUE(IsReadable(fd, 1'000));
+  Round();
+  poller().ArmBackend(TimePoint::InfiniteFuture());
+  EXPECT_FALSE(IsReadable(fd));
+}
+
+TEST_P(PollerConformanceTest, BackendFdIsReadableWhenSomethingWaitsToBeCollected) {
+  const NativeHandle fd = poller().BackendFd();
+  if (fd == kInvalidHandle) GTEST_SKIP() << "this backend cannot live in a foreign loop";
+  const Pair pair = StreamPair();
+  char byte;
+  TestOperation recv;
+  recv.PrepareRecv(pair.a, &byte, 1);
+  Start(&recv);
+  Round();
+  poller().Cancel(&recv);
+
+  poller().ArmBackend(TimePoint::InfiniteFuture());
+
+  EXPECT_TRUE(IsReadable(fd, 1'000));
+  EXPECT_EQ(RunUntilDone(&recv), -ECANCELED);
 }
 
 }  // namespace weft

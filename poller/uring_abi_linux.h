@@ -7,7 +7,7 @@
 #include <cstdint>
 
 // The part of Linux's io_uring interface that weft uses: layouts and numbers as the
-// kernel has them, with the release in which each came if that is later than 6.0,
+// kernel has them, with the release in which each came if that is later than 6.1,
 // which is the oldest that will do. See io_uring_setup(2), io_uring_enter(2) and
 // io_uring_register(2).
 //
@@ -111,10 +111,9 @@ static_assert(sizeof(Params) == 120);
 inline constexpr uint32_t kSetupCqSize = 1 << 3;
 inline constexpr uint32_t kSetupClamp = 1 << 4;
 inline constexpr uint32_t kSetupSubmitAll = 1 << 7;
-inline constexpr uint32_t kSetupCoopTaskrun = 1 << 8;
 inline constexpr uint32_t kSetupTaskrunFlag = 1 << 9;
 inline constexpr uint32_t kSetupSingleIssuer = 1 << 12;
-inline constexpr uint32_t kSetupDeferTaskrun = 1 << 13;  // 6.1
+inline constexpr uint32_t kSetupDeferTaskrun = 1 << 13;
 
 inline constexpr uint32_t kFeatSingleMmap = 1 << 0;
 inline constexpr uint32_t kFeatNodrop = 1 << 1;

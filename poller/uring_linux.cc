@@ -38,26 +38,18 @@ static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
 constinit std::atomic<uint32_t> Uring::nothing{0};
 
 int Uring::Open(const UringOptions& options) {
-  constexpr uint32_t kAlways =
-      uring::kSetupCqSize | uring::kSetupClamp | uring::kSetupSubmitAll | uring::kSetupTaskrunFlag;
   uring::Params params = {};
   // Completions at no other time than in our own call: without interrupting what we
-  // do, and many at once.
-  params.flags = kAlways | uring::kSetupSingleIssuer | uring::kSetupDeferTaskrun;
+  // do, and many at once. Without DEFER_TASKRUN a ring that was closed may still
+  // receive, on the thread that submitted, and what came is lost.
+  params.flags = uring::kSetupCqSize | uring::kSetupClamp | uring::kSetupSubmitAll |
+                 uring::kSetupTaskrunFlag | uring::kSetupSingleIssuer | uring::kSetupDeferTaskrun;
   params.cq_entries = options.cq_entries;
-  int fd = options.use_newer ? Setup(options.sq_entries, &params) : -EINVAL;
-  if (fd == -EINVAL) {
-    params = {};
-    params.flags = kAlways | uring::kSetupSingleIssuer | uring::kSetupCoopTaskrun;
-    params.cq_entries = options.cq_entries;
-    fd = Setup(options.sq_entries, &params);
-  }
+  const int fd = Setup(options.sq_entries, &params);
   if (fd < 0) return fd;
   fd_ = fd;
   process_ = ::getpid();
-  flags_ = params.flags;
-  has_min_wait_ = has_abs_timer_ =
-      options.use_newer && (params.features & uring::kFeatMinTimeout) != 0;
+  has_abs_timer_ = options.use_newer && (params.features & uring::kFeatMinTimeout) != 0;
   constexpr uint32_t kNeeded = uring::kFeatSingleMmap | uring::kFeatNodrop | uring::kFeatRwCurPos |
                                uring::kFeatFastPoll | uring::kFeatExtArg | uring::kFeatCqeSkip;
   int error = (params.features & kNeeded) == kNeeded ? Map(params) : -EINVAL;
@@ -144,7 +136,6 @@ int Uring::EnterOnce(uint32_t to_submit, const Wait& wait) {
   uring::GetEventsArg argument = {};
   uint32_t flags = uring::kEnterGetEvents | uring::kEnterExtArg;
   if (wait.count > 0) {
-    argument.min_wait_usec = wait.min_usec;
     if (wait.deadline != TimePoint::InfiniteFuture()) {
       // A clock that is read before the kernel reads it makes it late, never early.
       const int64_t nanoseconds =

@@ -23,7 +23,7 @@ struct UringOptions {
   // all processes of a user together: 16 KiB. What has no room is kept by the kernel.
   uint32_t sq_entries = 128;
   uint32_t cq_entries = 256;
-  // Use what kernels later than 6.0 have. Off: as if this one had it not.
+  // Use what kernels later than 6.1 have. Off: as if this one had it not.
   bool use_newer = true;
 };
 
@@ -38,8 +38,10 @@ struct UringOptions {
 //   while (const uring::Cqe* cqe = ring.Peek()) { ...; ring.Pop(); }
 //
 // It belongs to the thread that opens it (IORING_SETUP_SINGLE_ISSUER): from any
-// other the calls fail with -EEXIST. A child process must not touch it: its memory is
-// not there (MADV_DONTFORK), so that parent and child cannot disturb each other.
+// other the calls fail with -EEXIST. Completions are made only in `Enter()`, and none
+// after `Close()`, which any thread may call (IORING_SETUP_DEFER_TASKRUN). A child process must not
+// touch it: its memory is not there (MADV_DONTFORK), so that parent and child cannot disturb each
+// other.
 //
 // Errors: 0 or a negated errno.
 class Uring {
@@ -55,18 +57,13 @@ class Uring {
   bool is_open() const { return fd_ >= 0; }
   // False in a child process of the one that opened it.
   bool is_ours() const;
-  // Completions are made only in `Enter()`.
-  bool is_deferred() const { return (flags_ & uring::kSetupDeferTaskrun) != 0; }
-  // `Enter()` can wait for several completions, and be content with one after a while.
-  bool has_min_wait() const { return has_min_wait_; }
 
   // The next entry to be submitted, all zero. Null if the ring is full.
   uring::Sqe* NextSqe();
   uint32_t unsubmitted() const { return sqe_tail_ - sq_submitted_; }
 
   struct Wait {
-    uint32_t count = 0;     // So many completions; 0: does not wait.
-    uint32_t min_usec = 0;  // REQUIRES: has_min_wait(). After that, one is enough.
+    uint32_t count = 0;  // So many completions; 0: does not wait.
     TimePoint deadline = TimePoint::InfiniteFuture();
   };
 
@@ -103,9 +100,7 @@ class Uring {
 
   int fd_ = -1;
   pid_t process_ = 0;  // Who opened it.
-  uint32_t flags_ = 0;
   bool has_abs_timer_ = false;
-  bool has_min_wait_ = false;
 
   uint32_t sqe_tail_ = 0;      // Handed out.
   uint32_t sq_submitted_ = 0;  // Taken by the kernel.

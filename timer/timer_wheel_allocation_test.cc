@@ -5,9 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
-#include <new>
 #include <random>
 
 #include "absl/time/time.h"
@@ -15,38 +13,20 @@
 #include "weft/core/runnable.h"
 #include "weft/core/time_point.h"
 #include "weft/core/timer.h"
+#include "weft/testing/allocation_counter.h"
 #include "weft/timer/timer_wheel.h"
-
-namespace {
-size_t allocations = 0;
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  ++allocations;
-  if (void* memory = std::aligned_alloc(static_cast<size_t>(alignment), size)) return memory;
-  std::abort();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace weft {
 namespace {
 
 TEST(TimerWheelAllocationTest, UnusedWheelAllocatesNothing) {
-  const size_t before = allocations;
+  const int64_t before = AllocationsSoFar();
   {
     TimerWheel wheel{TimePoint()};
     ReadyQueue due;
     wheel.Advance(TimePoint() + absl::Hours(1), &due);
   }
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(AllocationsSoFar(), before);
 }
 
 TEST(TimerWheelAllocationTest, SteadyStateAllocatesNothing) {
@@ -71,9 +51,9 @@ TEST(TimerWheelAllocationTest, SteadyStateAllocatesNothing) {
   };
   run(200'000);
 
-  const size_t before = allocations;
+  const int64_t before = AllocationsSoFar();
   run(200'000);
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(AllocationsSoFar(), before);
   for (Timer& timer : timers) wheel.Disarm(&timer);
 }
 
@@ -90,9 +70,9 @@ TEST(TimerWheelAllocationTest, CancelledNearTimersLeaveNothingBehind) {
   };
   run(0, 1000);
 
-  const size_t before = allocations;
+  const int64_t before = AllocationsSoFar();
   run(1000, 1'000'000);
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(AllocationsSoFar(), before);
   for (Timer* timer : {&lasting, &odd, &even}) wheel.Disarm(timer);
 }
 

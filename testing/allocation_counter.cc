@@ -4,14 +4,13 @@
 // The replaced operators. The ones that throw not, and those for arrays, come
 // down to these two by the standard's defaults.
 
-#include "weft/bench/allocations.h"
+#include "weft/testing/allocation_counter.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
-namespace weft::bench {
 namespace {
 
 constinit std::atomic<int64_t> allocations{0};
@@ -24,15 +23,17 @@ void* Count(void* memory) {
 
 }  // namespace
 
-int64_t Allocations() { return allocations.load(std::memory_order_relaxed); }
+namespace weft {
 
-}  // namespace weft::bench
+int64_t AllocationsSoFar() { return allocations.load(std::memory_order_relaxed); }
 
-void* operator new(size_t size) { return weft::bench::Count(std::malloc(size)); }
+}  // namespace weft
+
+void* operator new(size_t size) { return Count(std::malloc(size)); }
 
 void* operator new(size_t size, std::align_val_t alignment) {
   const auto unit = static_cast<size_t>(alignment);
-  return weft::bench::Count(std::aligned_alloc(unit, (size + unit - 1) / unit * unit));
+  return Count(std::aligned_alloc(unit, (size + unit - 1) / unit * unit));
 }
 
 void operator delete(void* memory) noexcept { std::free(memory); }
