@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "absl/base/macros.h"
+
 namespace weft::internal {
 
 // A counted reference to a T that counts for itself, by `AddRef()` and
@@ -35,8 +37,15 @@ class IntrusivePtr {
   }
 
   T* get() const { return object_; }
-  T* operator->() const { return object_; }
-  T& operator*() const { return *object_; }
+  // Of none: whoever holds it was moved from. Caught in builds that have assertions.
+  T* operator->() const {
+    ABSL_HARDENING_ASSERT(object_ != nullptr);
+    return object_;
+  }
+  T& operator*() const {
+    ABSL_HARDENING_ASSERT(object_ != nullptr);
+    return *object_;
+  }
   explicit operator bool() const { return object_ != nullptr; }
   friend bool operator==(const IntrusivePtr& a, const IntrusivePtr& b) {
     return a.object_ == b.object_;

@@ -24,15 +24,11 @@ weft::Coro<int> Main() {
     std::cerr << server.status() << "\n";
     co_return 1;
   }
-  co_await server->ServeForever();
+  weft::ServeOptions options;
+  options.grace = absl::Seconds(1);  // For clients that are at it when Ctrl-C comes.
+  co_await weft::ServeUntilSignal(*server, options);
   co_return 0;
 }
 
-int main() {
-  try {
-    return weft::Run(Main());
-  } catch (const weft::KeyboardInterrupt&) {
-    return 130;  // Ctrl-C.
-  }
-}
+int main() { return weft::Run(Main()); }
 // [end]

@@ -24,10 +24,15 @@ class Result:
         self.lines = out.splitlines()
 
 
-def run(name, *arguments, stdin=""):
-    """Runs it to its end."""
+def run(name, *arguments, stdin="", environment=None):
+    """Runs it to its end; with these variables, too."""
     done = subprocess.run(
-        [path(name), *arguments], input=stdin, capture_output=True, text=True, timeout=PATIENCE
+        [path(name), *arguments],
+        input=stdin,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     return Result(done.returncode, done.stdout, done.stderr)
 

@@ -24,6 +24,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "weft/core/async_generator.h"
+#include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
@@ -373,7 +374,11 @@ int main(int argc, char** argv) {
       continue;
     }
     if (chosen.size() > 1) Print(absl::StrCat("// ", trace->name));
-    trace->play();
+    try {
+      trace->play();
+    } catch (const weft::ValueError& error) {
+      return flags.Fail(error.what());  // There is no such poller.
+    }
   }
   return 0;
 }

@@ -90,6 +90,12 @@ class TracesTest(unittest.TestCase):
             self.assertEqual((result.code, result.out), (2, ""))
             self.assertIn(argument, result.err)
 
+    def test_a_poller_that_there_is_not(self):
+        result = program.run("traces", "G1", environment={"WEFT_POLLER": "nonsense"})
+
+        self.assertEqual((result.code, result.out), (2, ""))
+        self.assertIn("nonsense", result.err)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

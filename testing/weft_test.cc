@@ -19,18 +19,19 @@ void AdvanceTime(absl::Duration duration) {
 
 namespace internal {
 
-void RunTest(TestTime time, const std::function<Coro<void>()>& body) {
+void RunTest(TestTime time, const char* file, int line, const std::function<Coro<void>()>& body) {
   VirtualClock clock;
   RunOptions options;
   if (time == TestTime::kVirtual) options.environment.clock = &clock;
   try {
     Runner runner(options);
-    runner.GetLoop().SetExceptionHandler(
-        [](EventLoop&, const ExceptionContext& context) { ADD_FAILURE() << ToString(context); });
+    runner.GetLoop().SetExceptionHandler([=](EventLoop&, const ExceptionContext& context) {
+      ADD_FAILURE_AT(file, line) << ToString(context);
+    });
     runner.Run(body());
     runner.Close();
   } catch (...) {
-    ADD_FAILURE() << "the test threw " << DescribeException(std::current_exception());
+    ADD_FAILURE_AT(file, line) << "the test threw " << DescribeException(std::current_exception());
   }
 }
 

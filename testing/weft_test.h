@@ -98,8 +98,8 @@ namespace internal {
 
 enum class TestTime { kVirtual, kReal };
 
-// Runs a test's body, and reports what it throws.
-void RunTest(TestTime time, const std::function<Coro<void>()>& body);
+// Runs a test's body, and reports what it throws; at the place of the test.
+void RunTest(TestTime time, const char* file, int line, const std::function<Coro<void>()>& body);
 
 template <class E>
 bool IsThrown(const std::exception_ptr& thrown) {
@@ -122,14 +122,14 @@ int CountFailures();
 
 // -- Implementation details.
 
-#define WEFT_INTERNAL_TEST(Suite, Name, Parent, parent_id, time)                             \
-  class Suite##_##Name##_WeftTest : public Parent /* NOLINT(bugprone-macro-parentheses) */ { \
-   public:                                                                                   \
-    ::weft::Coro<void> WeftTestBody();                                                       \
-  };                                                                                         \
-  GTEST_TEST_(Suite, Name, Suite##_##Name##_WeftTest, parent_id) {                           \
-    ::weft::internal::RunTest(time, [this] { return this->WeftTestBody(); });                \
-  }                                                                                          \
+#define WEFT_INTERNAL_TEST(Suite, Name, Parent, parent_id, time)                                  \
+  class Suite##_##Name##_WeftTest : public Parent /* NOLINT(bugprone-macro-parentheses) */ {      \
+   public:                                                                                        \
+    ::weft::Coro<void> WeftTestBody();                                                            \
+  };                                                                                              \
+  GTEST_TEST_(Suite, Name, Suite##_##Name##_WeftTest, parent_id) {                                \
+    ::weft::internal::RunTest(time, __FILE__, __LINE__, [this] { return this->WeftTestBody(); }); \
+  }                                                                                               \
   ::weft::Coro<void> Suite##_##Name##_WeftTest::WeftTestBody()
 
 #define WEFT_INTERNAL_CHECK_1(CHECK, a) \

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest-spi.h"
 #include "weft/core/errors.h"
@@ -63,16 +64,19 @@ WEFT_TEST_F(WeftFixtureTest, HasItsFixture) {
   WEFT_EXPECT_EQ(name_, "set up");
 }
 
-// What a failing body reports, without failing here.
+// What a failing body reports, without failing here: "file:line: message".
 std::string FailureOf(const std::function<Coro<void>()>& body) {
   ::testing::TestPartResultArray results;
   {
     ::testing::ScopedFakeTestPartResultReporter reporter(
         ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);
-    internal::RunTest(internal::TestTime::kVirtual, body);
+    internal::RunTest(internal::TestTime::kVirtual, "of_the_test.cc", 77, body);
   }
   std::string text;
-  for (int i = 0; i < results.size(); ++i) text += results.GetTestPartResult(i).message();
+  for (int i = 0; i < results.size(); ++i) {
+    const ::testing::TestPartResult& result = results.GetTestPartResult(i);
+    absl::StrAppend(&text, result.file_name(), ":", result.line_number(), ": ", result.message());
+  }
   return text;
 }
 
@@ -92,7 +96,8 @@ TEST(WeftTestFailureTest, AnExceptionFailsTheTest) {
                 co_await Yield();
                 throw TimeoutError("too late");
               }),
-              ::testing::HasSubstr("weft::TimeoutError: too late"));
+              ::testing::AllOf(::testing::StartsWith("of_the_test.cc:77: "),
+                               ::testing::HasSubstr("weft::TimeoutError: too late")));
 }
 
 TEST(WeftTestFailureTest, AnExceptionInACallbackFailsTheTest) {
@@ -100,7 +105,8 @@ TEST(WeftTestFailureTest, AnExceptionInACallbackFailsTheTest) {
                 GetRunningLoop().CallSoon([] { throw TimeoutError("in a callback"); });
                 co_await Sleep(absl::Seconds(1));
               }),
-              ::testing::HasSubstr("in a callback"));
+              ::testing::AllOf(::testing::StartsWith("of_the_test.cc:77: "),
+                               ::testing::HasSubstr("in a callback")));
 }
 
 TEST(WeftTestFailureTest, AFailedExpectationNamesItsOperands) {
