@@ -4,6 +4,7 @@
 """What weft depends on, for WORKSPACE files."""
 
 load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_archive")
+load("//third_party/openssl:openssl.bzl", "openssl_repository")
 
 def _maybe(name, **kwargs):
     if not native.existing_rule(name):
@@ -44,3 +45,7 @@ def weft_deps():
         sha256 = "58bff40957ace85c2de21ebfc72e53ed3a0d33af8cc20abd0ceec55c63be7de2",
         urls = ["https://github.com/bazelbuild/rules_cc/releases/download/0.0.2/rules_cc-0.0.2.tar.gz"],
     )
+
+    # The machine's own; without it TLS is left out.
+    if not native.existing_rule("weft_openssl"):
+        openssl_repository(name = "weft_openssl")

@@ -31,12 +31,14 @@ if [[ $bazel != /usr/bin/bazel-4 ]]; then
   if ! type -P g++ clang++ >/dev/null; then
     install_packages "a C++20 compiler" g++
   fi
+  if type -P apt-get >/dev/null; then install_if_possible "for TLS" libssl-dev; fi
   write_rc </dev/null
   exit
 fi
 
 install_packages "Bazel and a compiler" \
   bazel-bootstrap bazel-platforms bazel-rules-java bazel-skylib ca-certificates dpkg-dev g++
+install_if_possible "for TLS" libssl-dev
 
 deps=$WEFT_CACHE/deps-1
 if [[ ! -d $deps ]]; then

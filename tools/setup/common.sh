@@ -31,6 +31,17 @@ is_installed() {
   [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null) == ii* ]]
 }
 
+# The same for what one can do without.
+install_if_possible() {
+  (
+    give_up() {
+      printf '  %s\n' "$@" >&2
+      exit 1
+    }
+    install_packages "$@"
+  ) || say "going on without ${*:2}: what needs it is left out"
+}
+
 # Installs those of the packages that are not there yet.
 install_packages() {
   local why=$1 missing=() package
