@@ -7,6 +7,8 @@
 
 namespace weft::internal {
 
+constinit thread_local LoopShared* running_shared = nullptr;
+
 Handle LoopShared::Post(CallbackSlot* slot) {
   if (IsRunningHere()) {
     SchedulerCore* core = scheduler_->core();

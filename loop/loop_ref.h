@@ -18,6 +18,12 @@ namespace weft {
 
 namespace internal {
 
+class LoopShared;
+
+// Of the loop that is running on this thread, or null. Unlike a loop's address, that of
+// what a LoopRef holds does not come back for another loop.
+extern constinit thread_local LoopShared* running_shared;
+
 // What a loop shares with other threads: where they leave posts, and how they
 // wake it. Outlives the loop.
 //
@@ -37,7 +43,7 @@ class LoopShared {
   Handle Post(CallbackSlot* slot);
 
   // True on the thread that is running the loop now.
-  bool IsRunningHere() const { return Scheduler::Current() == scheduler_; }
+  bool IsRunningHere() const { return running_shared == this; }
 
   // -- The loop's own.
 

@@ -264,6 +264,28 @@ TEST(ThreadsTest, ACoroutineThatNeverGotToItsLoopIsCancelled) {
   EXPECT_THROW(posted.Result(), CancelledError);
 }
 
+// A new loop may lie where one was that is gone; so an address tells nothing.
+TEST(ThreadsTest, TheLoopThatRunsHereIsNotTheOneOfAnOldRef) {  // THR 37
+  LoopRef old;
+  for (int round = 0; round < 20; ++round) {
+    std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+    bool ran = false;
+    loop->CallSoon([&] {
+      EXPECT_TRUE(loop->Ref().IsRunningHere());
+      if (!old) return;
+      EXPECT_FALSE(old.IsRunningHere());
+      EXPECT_THROW(old.Post([&ran] { ran = true; }), RuntimeError);
+      EXPECT_THROW(RunCoroutineThreadsafe(AddLater(1, 1), old), RuntimeError);
+    });
+    loop->RunOnce(absl::ZeroDuration());
+    EXPECT_FALSE(loop->Ref().IsRunningHere());
+    loop->RunOnce(absl::ZeroDuration());
+    EXPECT_FALSE(ran);
+    old = loop->Ref();
+    loop->Close();
+  }
+}
+
 TEST(ThreadsTest, AClosedLoopTakesNoCoroutine) {
   std::unique_ptr<EventLoop> loop = *EventLoop::Create();
   LoopRef ref = loop->Ref();
