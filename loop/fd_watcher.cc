@@ -17,9 +17,7 @@ FdWatcher::~FdWatcher() = default;
 absl::Status FdWatcher::Add(Direction direction, NativeHandle handle,
                             absl::AnyInvocable<void()> callback, const SourceLocation& location) {
   if (handle < 0) throw ValueError(absl::StrCat("Invalid file descriptor: ", handle));
-  Watches& watches = WatchesOf(direction);
-  // The old one goes first: the number may stand for another file by now.
-  const bool replaced = watches.contains(handle);
+  if (callback == nullptr) throw ValueError("callback: a callable was expected, got an empty one");
   auto watch = std::make_unique<Watch>(this, direction, handle);
   watch->callback = std::move(callback);
   watch->location = location;
@@ -38,8 +36,8 @@ absl::Status FdWatcher::Add(Direction direction, NativeHandle handle,
       ToStart(direction).PushBack(watch.get());  // Ready: the next poll reports it.
       break;
   }
-  if (replaced) Remove(direction, handle);
-  watches[handle] = std::move(watch);
+  std::unique_ptr<Watch> replaced = std::exchange(WatchesOf(direction)[handle], std::move(watch));
+  if (replaced != nullptr) Discard(std::move(replaced));
   return absl::OkStatus();
 }
 
@@ -53,10 +51,12 @@ bool FdWatcher::Remove(Direction direction, NativeHandle handle) {
   return true;
 }
 
+// The captures go last: their destructors may come back here.
 void FdWatcher::Discard(std::unique_ptr<Watch> watch) {
+  const absl::AnyInvocable<void()> callback = std::move(watch->callback);
+  const ContextRef context = std::move(watch->context);
   watch->Unlink();
   watch->watcher = nullptr;
-  watch->callback = nullptr;
   if (watch->operation.state == Operation::State::kPending) {
     poller_->Cancel(&watch.release()->operation);  // It runs, and deletes the orphan.
     return;
@@ -110,6 +110,7 @@ void FdWatcher::RunCallback(Watch* watch) {
   } catch (...) {
     ExceptionContext report(absl::StrCat("Exception in callback ", ToString(location)));
     report.exception = std::current_exception();
+    report.handle = Handle();  // It is a callback's, though it has none.
     report.location = location;
     scheduler_->HandleException(std::move(report));
   }

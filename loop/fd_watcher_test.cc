@@ -167,6 +167,93 @@ TEST_F(WatcherTest, ANumberThatWasReusedWithoutOurKnowledgeWorksToo) {  // POLL 
   EXPECT_THAT(log_, ElementsAre("new"));
 }
 
+// Does something when the captures die that hold it.
+struct AtDeath {
+  explicit AtDeath(std::function<void()> what) : what(std::move(what)) {}
+  ~AtDeath() { what(); }
+  std::function<void()> what;
+};
+
+// The last call counts, also if it comes from the destructor of what the one before
+// replaces: as in asyncio, where that is cancelled when the new one is in place.
+TEST_F(WatcherTest, TheCapturesOfAReplacedCallbackMayCallTheLoop) {  // POLL 317
+  const auto write = [this](auto call) {                             // Of both directions.
+    log_.clear();
+    call();
+    RunRounds(1);
+  };
+  const auto add = [this](auto callback) {
+    ASSERT_TRUE(loop_->AddWriter(pair_[0], std::move(callback)).ok());
+  };
+  write([&] {
+    auto at_death = std::make_unique<AtDeath>([&] { add(Log("from the destructor")); });
+    add([at_death = std::move(at_death)] {});
+    add(Log("second"));
+  });
+  EXPECT_THAT(log_, ElementsAre("from the destructor"));
+
+  write([&] {
+    auto at_death = std::make_unique<AtDeath>([&] { loop_->RemoveWriter(pair_[0]); });
+    add([at_death = std::move(at_death)] {});
+    add(Log("second"));
+  });
+  EXPECT_THAT(log_, IsEmpty());
+  EXPECT_FALSE(loop_->RemoveWriter(pair_[0]));
+
+  write([&] {  // Removed, and not replaced.
+    auto at_death = std::make_unique<AtDeath>([&] { add(Log("from the destructor")); });
+    add([at_death = std::move(at_death)] {});
+    EXPECT_TRUE(loop_->RemoveWriter(pair_[0]));
+  });
+  EXPECT_THAT(log_, ElementsAre("from the destructor"));
+
+  write([&] {  // While it runs.
+    auto at_death = std::make_unique<AtDeath>([&] { add(Log("from the destructor")); });
+    add([&, at_death = std::move(at_death)] { add(Log("second")); });
+    RunRounds(1);
+  });
+  EXPECT_THAT(log_, ElementsAre("from the destructor"));
+
+  auto at_death = std::make_unique<AtDeath>([&] { add(Log("never")); });
+  add([at_death = std::move(at_death)] {});
+  log_.clear();
+  loop_->Close();
+  EXPECT_THAT(log_, IsEmpty());
+}
+
+TEST_F(WatcherTest, TheCapturesOfAReplacedReaderMayCallTheLoop) {  // POLL 317
+  auto at_death = std::make_unique<AtDeath>(
+      [&] { ASSERT_TRUE(loop_->AddReader(pair_[0], Log("from the destructor")).ok()); });
+  ASSERT_TRUE(loop_->AddReader(pair_[0], [at_death = std::move(at_death)] {}).ok());
+  RunRounds(1);  // It waits in the kernel.
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("second")).ok());
+  Send("x");
+  RunRounds(1);
+  EXPECT_THAT(log_, ElementsAre("from the destructor"));
+}
+
+TEST_F(WatcherTest, AnEmptyCallbackIsRefusedAndNothingHasChanged) {
+  ASSERT_TRUE(loop_->AddReader(pair_[0], Log("reader")).ok());
+  const auto refused = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const ValueError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  EXPECT_THAT(refused([this] { (void)loop_->AddReader(pair_[0], nullptr); }),
+              HasSubstr("callback: "));
+  void (*const none)() = nullptr;
+  EXPECT_THAT(refused([&] { (void)loop_->AddWriter(pair_[0], none); }), HasSubstr("callback: "));
+  EXPECT_THAT(refused([this] { (void)loop_->AddWriter(pair_[0], absl::AnyInvocable<void()>()); }),
+              HasSubstr("callback: "));
+  Send("x");
+  RunRounds(1);
+  EXPECT_THAT(log_, ElementsAre("reader"));
+  EXPECT_FALSE(loop_->RemoveWriter(pair_[0]));
+}
+
 TEST_F(WatcherTest, WhatCannotBeWatchedIsRefused) {  // POLL 323
   const int file = ::open("/proc/self/exe", O_RDONLY);
   EXPECT_EQ(loop_->AddReader(file, [] {}).code(), absl::StatusCode::kPermissionDenied);
