@@ -61,6 +61,8 @@ void GatherLogic::Count(FutureState& child) {
   }
   if (missing_ > 0) return;
   if (cancel_requested_) {
+    // What they ended with is dropped: nobody is to hear of it.
+    for (size_t i = 0; i < count_; ++i) children_[i].target()->MarkRetrieved();
     SetFailure(child.cancelled() ? child.cancelled_error() : MakeCancelledError(),
                /*is_cancellation=*/true);
   } else {

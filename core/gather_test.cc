@@ -293,6 +293,25 @@ TEST_F(GatherTest, AnErrorThatNobodyRetrievesIsReported) {
   EXPECT_THAT(loop_.TakeErrorMessages(), ElementsAre("Future exception was never retrieved"));
 }
 
+// As CPython looks at each child before it says that it was cancelled.
+TEST_F(GatherTest, WhatItsChildrenFailedWithIsNotReportedWhenItIsCancelled) {
+  const auto main = [&]() -> Coro<> {
+    Task<> outcomes =
+        CreateTask([&]() -> Coro<> { co_await GatherOutcomes(Fail(1), After(10, 1), Fail(2)); });
+    Task<> values = CreateTask([&]() -> Coro<> { co_await Gather(After(10, 2), After(10, 3)); });
+    co_await Sleep(absl::Seconds(3));
+    outcomes.Cancel();
+    values.Cancel();
+    for (Task<>* task : {&outcomes, &values}) {
+      Outcome<void> outcome = co_await NoThrow(std::move(*task));
+      EXPECT_TRUE(outcome.cancelled());
+    }
+    for (int i = 0; i < 3; ++i) co_await Yield();
+  };
+  loop_.Run(main());
+  EXPECT_THAT(loop_.TakeErrorMessages(), ElementsAre());
+}
+
 TEST_F(GatherTest, ManyChildren) {
   const auto main = [&]() -> Coro<size_t> {
     std::vector<Coro<>> many;
