@@ -26,7 +26,11 @@ LogSink SetLogSink(LogSink sink) {
 namespace internal {
 
 void Log(LogSeverity severity, std::string_view message) noexcept {
-  current_sink.load()(severity, message);
+  try {
+    current_sink.load()(severity, message);
+  } catch (...) {  // Against its contract; but what was to be said is worth more.
+    WriteToStandardError(severity, message);
+  }
 }
 
 }  // namespace internal

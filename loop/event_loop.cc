@@ -32,17 +32,32 @@ bool DebugByEnvironment() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
+bool IsKeyboardInterrupt(const std::exception_ptr& error) {
+  if (error == nullptr) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const KeyboardInterrupt&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 // One run: while it lives, this is the thread's running loop.
 class EventLoop::RunScope {
  public:
   explicit RunScope(EventLoop* loop)
-      : loop_(loop), running_(loop), previous_(std::exchange(running_loop, loop)) {
+      : loop_(loop),
+        running_(loop),
+        previous_(std::exchange(running_loop, loop)),
+        previous_shared_(std::exchange(internal::running_shared, loop->shared_.get())) {
     loop_->running_ = true;
   }
   ~RunScope() {
     running_loop = previous_;
+    internal::running_shared = previous_shared_;
     loop_->running_ = false;
     loop_->stopping_ = false;
   }
@@ -51,6 +66,7 @@ class EventLoop::RunScope {
   EventLoop* loop_;
   Running running_;
   EventLoop* previous_;
+  internal::LoopShared* previous_shared_;
 };
 
 absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create(LoopOptions options) {
@@ -108,6 +124,7 @@ bool EventLoop::RunRound(bool must_poll, TimePoint limit) {
     Poll(limit);
   } else {
     shared_->inbox().DrainTo(&ready());
+    if (ABSL_PREDICT_FALSE(signals_.has_pending())) signals_.QueuePending();
     poller_->Collect(&ready());
   }
   return RunBatch();
@@ -235,7 +252,7 @@ NativeHandle EventLoop::BackendFd() {
 }
 
 void EventLoop::CheckMayRun() const {
-  if (closed()) throw RuntimeError("Event loop is closed");
+  if (closing_) throw RuntimeError("Event loop is closed");
   if (running_) throw RuntimeError("This event loop is already running");
   if (Scheduler::Current() != nullptr) {
     throw RuntimeError("Cannot run the event loop while another loop is running");
@@ -261,7 +278,7 @@ void EventLoop::ThrowDeadlock() {
 
 void EventLoop::Close() {
   if (running_) throw RuntimeError("Cannot close a running event loop");
-  if (closed()) return;
+  if (std::exchange(closing_, true)) return;
   ReportPendingTasks();
   watcher_.Close();
   signals_.Close();
@@ -395,11 +412,22 @@ bool EventLoop::RemoveSignalHandler(int signal) { return signals_.Remove(signal)
 
 // -- Errors and debugging.
 
+// One in a callback leaves the run, as in asyncio.
+void EventLoop::HandleException(ExceptionContext context) noexcept {
+  if (context.handle.has_value() && running_ && IsKeyboardInterrupt(context.exception)) {
+    return Interrupt();
+  }
+  CallExceptionHandler(context);
+}
+
 void EventLoop::CallExceptionHandler(const ExceptionContext& context) noexcept {
   if (exception_handler_ == nullptr) return DefaultExceptionHandler(context);
   try {
     const ExceptionHandler handler = exception_handler_;  // It may replace itself.
     handler(*this, context);
+  } catch (const KeyboardInterrupt&) {
+    if (running_) return Interrupt();
+    DefaultExceptionHandler(context);
   } catch (...) {
     ExceptionContext failure("Unhandled error in exception handler");
     failure.exception = std::current_exception();
@@ -409,7 +437,11 @@ void EventLoop::CallExceptionHandler(const ExceptionContext& context) noexcept {
 }
 
 void EventLoop::DefaultExceptionHandler(const ExceptionContext& context) noexcept {
-  internal::Log(LogSeverity::kError, ToString(context));
+  try {
+    internal::Log(LogSeverity::kError, ToString(context));
+  } catch (...) {  // An exception that cannot be put into words.
+    internal::Log(LogSeverity::kError, "an error that cannot be described");
+  }
 }
 
 void EventLoop::SetDebug(bool debug) {

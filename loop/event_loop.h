@@ -149,7 +149,9 @@ class EventLoop final : public Scheduler {
   void Stop() { stopping_ = true; }
 
   // Ends the loop for good: destroys what is queued and the frames of tasks that
-  // are not done (which is reported), ends all I/O. Does nothing the second time.
+  // are not done (which is reported), ends all I/O. Does nothing the second time,
+  // also if that is in the midst of the first: in the exception handler, or in a
+  // destructor.
   // Errors: RuntimeError "Cannot close a running event loop".
   void Close();
 
@@ -194,8 +196,8 @@ class EventLoop final : public Scheduler {
   // Has `callback` run in every round in which `handle` is readable, until
   // RemoveReader(); replaces the one before. The descriptor stays the caller's,
   // who removes the reader before closing it.
-  // Errors: ValueError for a negative one; what the system says else, such as
-  // PERMISSION_DENIED for a regular file.
+  // Errors: ValueError for a negative one, and for an empty callback; what the system
+  // says else, such as PERMISSION_DENIED for a regular file.
   absl::Status AddReader(NativeHandle handle, absl::AnyInvocable<void()> callback,
                          const SourceLocation& location = SourceLocation::current());
   // False if there was none.
@@ -214,8 +216,8 @@ class EventLoop final : public Scheduler {
 
   // Has `callback` run as an ordinary callback whenever the process gets
   // `signal`, as often as it does and in that order; replaces the one before.
-  // Errors: ValueError if there is no such signal; RuntimeError "sig 9 cannot be
-  // caught", and on another thread than the main one.
+  // Errors: ValueError if there is no such signal, and for an empty callback;
+  // RuntimeError "sig 9 cannot be caught", and on another thread than the main one.
   template <class F>
   absl::Status AddSignalHandler(int signal, F&& callback,
                                 const SourceLocation& location = SourceLocation::current()) {
@@ -231,7 +233,9 @@ class EventLoop final : public Scheduler {
 
   // -- Errors that nobody can be thrown at.
 
-  // Replaces what is called then; null restores the default, which logs.
+  // Replaces what is called then; null restores the default, which logs. What it throws
+  // is logged; but KeyboardInterrupt ends the run with it after this round, as one that a
+  // callback throws does.
   void SetExceptionHandler(ExceptionHandler handler) { exception_handler_ = std::move(handler); }
   const ExceptionHandler& GetExceptionHandler() const { return exception_handler_; }
   void CallExceptionHandler(const ExceptionContext& context) noexcept;
@@ -274,9 +278,7 @@ class EventLoop final : public Scheduler {
     if (deadline < next_wake_) next_wake_ = deadline;
   }
   void Disarm(Timer* timer) override { wheel_.Disarm(timer); }
-  void HandleException(ExceptionContext context) noexcept override {
-    CallExceptionHandler(context);
-  }
+  void HandleException(ExceptionContext context) noexcept override;
 
   // -- For weft's own parts.
 
@@ -350,7 +352,8 @@ class EventLoop final : public Scheduler {
   bool running_ = false;
   bool stopping_ = false;
   bool interrupted_ = false;
-  bool may_skip_polls_;  // The clock and the poller are the real ones.
+  bool closing_ = false;  // Close() was called; nothing runs from then on.
+  bool may_skip_polls_;   // The clock and the poller are the real ones.
   bool debug_ = false;
   bool embedded_ = false;
   internal::PollPacer pacer_;

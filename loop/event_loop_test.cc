@@ -3,6 +3,9 @@
 
 #include "weft/loop/event_loop.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <array>
 #include <functional>
 #include <memory>
@@ -13,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
+#include "weft/core/log.h"
 #include "weft/core/sleep.h"
 
 namespace weft {
@@ -577,6 +581,80 @@ TEST_F(EventLoopTest, AHandlerThatThrowsIsContained) {  // EXC 306, A-88
                             HasSubstr("from the handler"), HasSubstr("Exception in callback")));
 }
 
+TEST_F(EventLoopTest, ALogSinkThatThrowsIsContained) {  // EXC 306
+  loop_->SetExceptionHandler(nullptr);
+  LogSink before =
+      SetLogSink([](LogSeverity, std::string_view) { throw TimeoutError("from the sink"); });
+  loop_->CallSoon([] { throw TimeoutError("boom"); });
+  loop_->CallSoon(Log("goes on"));
+
+  ::testing::internal::CaptureStderr();
+  RunUntilIdle();
+  loop_->SetExceptionHandler([](EventLoop&, const ExceptionContext&) { throw 1; });
+  loop_->CallSoon([] { throw TimeoutError("boom again"); });
+  RunUntilIdle();
+  const std::string logged = ::testing::internal::GetCapturedStderr();
+  SetLogSink(before);
+
+  EXPECT_THAT(log_, ElementsAre("goes on"));
+  EXPECT_THAT(logged, AllOf(HasSubstr("TimeoutError: boom"),
+                            HasSubstr("Unhandled error in exception handler"),
+                            HasSubstr("TimeoutError: boom again")));
+}
+
+// As in asyncio it leaves the run; after the callbacks of the round, in which it cannot
+// be thrown. What was queued by then waits for the next run.
+TEST_F(EventLoopTest, AKeyboardInterruptInACallbackLeavesTheRun) {
+  const auto run = [this](auto add) {
+    log_.clear();
+    add();
+    loop_->CallSoon([this] {
+      log_.push_back("same round");
+      loop_->CallSoon(Log("next round"));
+    });
+    bool interrupted = false;
+    try {
+      RunUntilIdle();
+    } catch (const KeyboardInterrupt&) {
+      interrupted = true;
+    }
+    return interrupted;
+  };
+  EXPECT_TRUE(run([this] { loop_->CallSoon([] { throw KeyboardInterrupt(); }); }));
+  EXPECT_THAT(log_, ElementsAre("same round"));
+  RunUntilIdle();
+  EXPECT_THAT(log_, ElementsAre("same round", "next round"));
+
+  EXPECT_TRUE(
+      run([this] { loop_->CallLater(absl::Seconds(1), [] { throw KeyboardInterrupt(); }); }));
+  EXPECT_TRUE(run([this] { loop_->CallSoonThreadsafe([] { throw KeyboardInterrupt(); }); }));
+  EXPECT_TRUE(run([this] {
+    Future<int> future = loop_->CreateFuture<int>();
+    future.AddDoneCallback([](const Future<int>&) { throw KeyboardInterrupt(); });
+    future.SetResult(1);
+  }));
+  EXPECT_TRUE(run([this] {
+    int fds[2];
+    ASSERT_EQ(::pipe(fds), 0);
+    ASSERT_TRUE(loop_
+                    ->AddWriter(fds[1],
+                                [this, fds = std::to_array(fds)] {
+                                  loop_->RemoveWriter(fds[1]);
+                                  ::close(fds[0]);
+                                  ::close(fds[1]);
+                                  throw KeyboardInterrupt();
+                                })
+                    .ok());
+  }));
+  EXPECT_THAT(reports_, IsEmpty());
+  EXPECT_FALSE(run([this] { loop_->CallSoon([] { throw TimeoutError(); }); }));
+  EXPECT_EQ(reports_.size(), 1u);
+
+  loop_->SetExceptionHandler(
+      [](EventLoop&, const ExceptionContext&) { throw KeyboardInterrupt(); });
+  EXPECT_TRUE(run([this] { loop_->CallSoon([] { throw TimeoutError(); }); }));
+}
+
 TEST_F(EventLoopTest, UserCodeMayReport) {  // EXC 307, A-88
   std::vector<ExceptionContext> contexts;
   loop_->SetExceptionHandler(
@@ -698,6 +776,48 @@ TEST_F(EventLoopTest, DestructorsMayCallTheLoopWhileItCloses) {  // CXX 96
 
   EXPECT_THAT(log_, ElementsAre("Event loop is closed", "Event loop is closed"));
   EXPECT_EQ(future.Result(), 1);
+}
+
+Coro<void> WaitForEver() { co_await Sleep(absl::InfiniteDuration()); }
+
+Coro<void> KeepShared(std::shared_ptr<void>) { co_await Sleep(absl::InfiniteDuration()); }
+
+TEST_F(EventLoopTest, CloseInTheMidstOfCloseDoesNothing) {
+  int reports = 0;
+  std::vector<std::string> thrown;
+  loop_->SetExceptionHandler([&](EventLoop& loop, const ExceptionContext&) {
+    ++reports;
+    loop.Close();
+    thrown.push_back(ThrownBy([&] { loop.RunForever(); }));
+    thrown.push_back(ThrownBy([&] { loop.RunOnce(absl::ZeroDuration()); }));
+    thrown.push_back(ThrownBy([&] { loop.RunUntilComplete(DoNothing()); }));
+  });
+  // In each place from which Close() calls what is not its own.
+  const auto closer = [this] {
+    return std::shared_ptr<void>(nullptr, [this](void*) {
+      loop_->Close();
+      log_.push_back("destroyed");
+    });
+  };
+  (void)loop_->CreateTask(WaitForEver());
+  (void)loop_->CreateTask(KeepShared(closer()));
+  RunOneRound();
+  (void)loop_->CreateTask(KeepShared(closer()));
+  loop_->CallSoon([keep = closer()] {});
+  loop_->CallSoonThreadsafe([keep = closer()] {});
+  loop_->CallLater(absl::Hours(1), [keep = closer()] {});
+  int fds[2];
+  ASSERT_EQ(::pipe(fds), 0);
+  ASSERT_TRUE(loop_->AddReader(fds[0], [keep = closer()] {}).ok());
+  ASSERT_TRUE(loop_->AddSignalHandler(SIGUSR1, [keep = closer()] {}).ok());
+
+  loop_->Close();
+
+  EXPECT_TRUE(loop_->IsClosed());
+  EXPECT_EQ(reports, 3);
+  EXPECT_EQ(log_, std::vector<std::string>(7, "destroyed"));
+  EXPECT_EQ(thrown, std::vector<std::string>(9, "Event loop is closed"));
+  for (int fd : fds) ::close(fd);
 }
 
 TEST_F(EventLoopTest, AFutureMayOutliveItsLoop) {

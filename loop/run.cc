@@ -4,6 +4,7 @@
 #include "weft/loop/run.h"
 
 #include <csignal>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -42,14 +43,28 @@ class Insistence {
   TimerHandle timer_;
 };
 
+void LogClosingFailed() {
+  internal::Log(LogSeverity::kError, absl::StrCat("closing a Runner failed: ",
+                                                  DescribeException(std::current_exception())));
+}
+
 }  // namespace
 
 Runner::~Runner() {
   try {
     Close();
   } catch (...) {
-    internal::Log(LogSeverity::kError, absl::StrCat("closing a Runner failed: ",
-                                                    DescribeException(std::current_exception())));
+    LogClosingFailed();
+  }
+}
+
+void Runner::CloseAfterError() {
+  try {
+    Close();
+  } catch (const KeyboardInterrupt&) {
+    throw;
+  } catch (...) {
+    LogClosingFailed();
   }
 }
 
@@ -84,9 +99,11 @@ void Runner::Close() {
           runner->loop_->Close();
         }
       } closer{this};
+      InterruptScope interrupt(*loop_, /*main=*/TaskRef());
       CancelAllTasks();
       loop_->RunUntilComplete(loop_->ShutdownAsyncGenerators());
       loop_->RunUntilComplete(loop_->ShutdownDefaultExecutor());
+      if (interrupt.EndsWell()) throw KeyboardInterrupt();
     }
   }
   closed_ = true;
@@ -124,23 +141,51 @@ void Runner::CancelAllTasks() {
   }
 }
 
+// -- SIGINT.
+
 Runner::InterruptScope::InterruptScope(EventLoop& loop, TaskRef main)
     : loop_(loop), main_(std::move(main)) {
   internal::SignalWatcher& signals = loop_.signal_watcher();
   if (!signals.MayHandleInterrupt()) return;
-  is_handling_ = signals.SetFallback(SIGINT, [this] { OnInterrupt(); }).ok();
+  is_handling_ = signals.SetFallback(SIGINT, this).ok();
 }
 
-void Runner::InterruptScope::OnInterrupt() {
-  if (++count_ == 1 && !main_.Done()) {
+void Runner::InterruptScope::OnSignal(int) {
+  const bool is_first = ++count_ == 1;
+  if (!loop_.IsRunning() || (main_ && main_.Done())) {
+    came_late_ = true;
+  } else if (is_first && main_) {
     main_.Cancel();
   } else {
     loop_.Interrupt();
   }
 }
 
-Runner::InterruptScope::~InterruptScope() {
-  if (is_handling_) loop_.signal_watcher().ClearFallback(SIGINT);
+// What comes in the last round of a run, or just before we stop to hear of it, is found
+// by this.
+void Runner::InterruptScope::Stop() {
+  if (std::exchange(is_handling_, false)) loop_.signal_watcher().ClearFallback(SIGINT);
 }
+
+// In CPython it would have interrupted the last step of main, whose value is lost then.
+bool Runner::InterruptScope::EndsWell() {
+  Stop();
+  return came_late_;
+}
+
+// Not if somebody else has cancelled main as well.
+bool Runner::InterruptScope::EndsCancelled() {
+  Stop();
+  if (came_late_) return count_ > 1 || main_.Cancelling() == 0;
+  return count_ > 0 && main_.Uncancel() == 0;
+}
+
+// The error that main ended with has answered for one, but not for two.
+bool Runner::InterruptScope::EndsBadly() {
+  Stop();
+  return came_late_ && count_ > 1;
+}
+
+Runner::InterruptScope::~InterruptScope() { Stop(); }
 
 }  // namespace weft

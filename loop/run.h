@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "weft/core/context.h"
@@ -14,6 +15,7 @@
 #include "weft/core/task.h"
 #include "weft/loop/environment.h"
 #include "weft/loop/event_loop.h"
+#include "weft/loop/signal_watcher.h"
 
 namespace weft {
 
@@ -38,8 +40,10 @@ T Run(Coro<T> main, RunOptions options = RunOptions());
 // During a run SIGINT cancels its main task (on the main thread, and if nobody else
 // handles the signal), and Run() throws KeyboardInterrupt when that has cleaned up. A
 // second SIGINT does not wait for that: the run ends with KeyboardInterrupt after the
-// callbacks of this round. A loop that is stuck in a callback cannot do either; then
-// the third one ends the process, as SIGINT does without all this.
+// callbacks of this round. One that comes in the last step of main replaces its value;
+// one during Close() ends the cleanup that it waits for, and Close() throws
+// KeyboardInterrupt. A loop that is stuck in a callback cannot do any of it; then the
+// third one ends the process, as SIGINT does without all this.
 //
 // Threads: belongs to the thread that runs it.
 // Python: asyncio.Runner.
@@ -68,26 +72,35 @@ class Runner {
   EventLoop& GetLoop();
 
   // Ends the loop. Does nothing the second time.
-  // Errors: RuntimeError inside of a run.
+  // Errors: RuntimeError inside of a run; KeyboardInterrupt if SIGINT came meanwhile,
+  // and the loop is closed all the same.
   void Close();
 
  private:
   template <class T>
   friend T Run(Coro<T> main, RunOptions options);
 
-  // Handles SIGINT while it lives.
-  class InterruptScope {
+  // Handles SIGINT while it lives: cancels `main`; if there is none, or it was asked
+  // before, ends the run; if main has ended, says so.
+  class InterruptScope : public internal::SignalListener {
    public:
     InterruptScope(EventLoop& loop, TaskRef main);
     ~InterruptScope();
-    bool interrupted() const { return count_ > 0; }
+
+    // After the run: whether it is to end with KeyboardInterrupt, instead of with its
+    // value, its CancelledError, or another error. No SIGINT is heard of after that.
+    bool EndsWell();
+    bool EndsCancelled();
+    bool EndsBadly();
 
    private:
-    void OnInterrupt();
+    void OnSignal(int signal) override;
+    void Stop();
 
     EventLoop& loop_;
     TaskRef main_;
     int count_ = 0;
+    bool came_late_ = false;  // One, when main or the run was over.
     bool is_handling_ = false;
   };
 
@@ -111,13 +124,25 @@ class Runner {
   T RunTask(Task<T> task) {
     InterruptScope interrupt(*loop_, task);
     try {
-      return loop_->RunUntilComplete(Future<T>(task));
+      if constexpr (std::is_void_v<T>) {
+        loop_->RunUntilComplete(Future<T>(task));
+        if (interrupt.EndsWell()) throw KeyboardInterrupt();
+      } else {
+        T result = loop_->RunUntilComplete(Future<T>(task));
+        if (interrupt.EndsWell()) throw KeyboardInterrupt();
+        return result;
+      }
     } catch (const CancelledError&) {
-      if (interrupt.interrupted() && task.Uncancel() == 0) throw KeyboardInterrupt();
+      if (interrupt.EndsCancelled()) throw KeyboardInterrupt();
+      throw;
+    } catch (...) {
+      if (interrupt.EndsBadly()) throw KeyboardInterrupt();
       throw;
     }
   }
 
+  // Where an error is on its way already, which only KeyboardInterrupt replaces.
+  void CloseAfterError();
   void CancelAllTasks();
 
   RunOptions options_;
@@ -144,11 +169,19 @@ template <class T>
 T Run(Coro<T> main, RunOptions options) {
   Runner runner(std::move(options));
   runner.CheckMayRun("Run()");
+  const auto run = [&] {
+    try {
+      return runner.Run(std::move(main));
+    } catch (...) {
+      runner.CloseAfterError();
+      throw;
+    }
+  };
   if constexpr (std::is_void_v<T>) {
-    runner.Run(std::move(main));
+    run();
     runner.Close();
   } else {
-    T result = runner.Run(std::move(main));
+    T result = run();
     runner.Close();
     return result;
   }

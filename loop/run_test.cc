@@ -351,9 +351,6 @@ TEST(RunInterruptTest, ASecondSigintDoesNotWaitForMain) {  // A-64
   }
   EXPECT_TRUE(interrupted);
   EXPECT_THAT(log, ElementsAre("cancelled", "cancelled again"));
-  struct sigaction action;
-  ::sigaction(SIGINT, nullptr, &action);
-  EXPECT_EQ(action.sa_handler, SIG_DFL);
 }
 
 Coro<void> Stuck() {
@@ -387,6 +384,122 @@ Coro<int> SwallowAnInterrupt() {
 // As in asyncio: main has answered for it.
 TEST(RunInterruptTest, AMainThatSwallowsTheInterruptReturnsItsValue) {
   EXPECT_EQ(weft::Run(SwallowAnInterrupt()), 5);
+}
+
+bool IsDefault(int signal) {
+  struct sigaction action;
+  ::sigaction(signal, nullptr, &action);
+  return action.sa_handler == SIG_DFL;
+}
+
+// A main that is interrupted `times` times in its last step, `when` it is in it.
+enum class When { kInTheFirstStep, kInTheLastStep, kWhenItHasEnded };
+Coro<int> InterruptedAtItsEnd(When when, int times, bool throws) {
+  if (when != When::kInTheFirstStep) co_await Yield();
+  for (int i = 0; i < times; ++i) {
+    if (when == When::kWhenItHasEnded) {
+      GetRunningLoop().CallSoon([] { ::raise(SIGINT); });
+    } else {
+      ::raise(SIGINT);
+    }
+  }
+  if (throws) throw TimeoutError("main's own");
+  co_return 7;
+}
+Coro<void> InterruptedAtItsEnd() {
+  co_await Yield();
+  ::raise(SIGINT);
+}
+TEST(RunInterruptTest, ASigintInTheLastStepIsNotLost) {
+  using enum When;
+  for (const When when : {kInTheFirstStep, kInTheLastStep, kWhenItHasEnded}) {
+    for (const int times : {1, 2}) {
+      EXPECT_THROW(weft::Run(InterruptedAtItsEnd(when, times, /*throws=*/false)),
+                   KeyboardInterrupt);
+      EXPECT_TRUE(IsDefault(SIGINT));
+    }
+  }
+  EXPECT_THROW(weft::Run(InterruptedAtItsEnd()), KeyboardInterrupt);
+
+  Runner runner;
+  EXPECT_THROW(runner.Run(InterruptedAtItsEnd()), KeyboardInterrupt);
+  EXPECT_EQ(runner.Run(InterruptedAtItsEnd(kInTheLastStep, 0, /*throws=*/false)), 7);
+}
+
+// In CPython the error of a step in which a signal comes is the task's all the same; but
+// a second signal is thrown right there.
+TEST(RunInterruptTest, AnErrorInTheLastStepAnswersForOneSigint) {
+  EXPECT_THROW(weft::Run(InterruptedAtItsEnd(When::kInTheLastStep, 1, /*throws=*/true)),
+               TimeoutError);
+  EXPECT_THROW(weft::Run(InterruptedAtItsEnd(When::kInTheLastStep, 2, /*throws=*/true)),
+               KeyboardInterrupt);
+}
+
+Coro<void> YieldsWhenInterrupted(std::vector<std::string>* log) {
+  co_await Yield();
+  ::raise(SIGINT);
+  for (int i = 0; i < 3; ++i) {
+    Outcome<void> outcome = co_await NoThrow(Yield());
+    log->push_back(outcome.cancelled() ? "cancelled" : "not yet");
+    outcome.value();
+  }
+}
+
+TEST(RunInterruptTest, MainHearsOfItAtItsNextAwait) {
+  std::vector<std::string> log;
+  EXPECT_THROW(weft::Run(YieldsWhenInterrupted(&log)), KeyboardInterrupt);
+  EXPECT_THAT(log, ElementsAre("cancelled"));
+}
+
+Coro<void> InterruptsTheCleanup(std::vector<std::string>* log, std::shared_ptr<int>) {
+  Outcome<void> outcome = co_await NoThrow(Sleep(absl::Hours(1)));
+  ::raise(SIGINT);
+  log->push_back("cleanup");
+  co_await Sleep(absl::Hours(1));
+  log->push_back("never");
+}
+Coro<int> LeavesAnInterruptedCleanup(std::vector<std::string>* log, std::shared_ptr<int> argument,
+                                     bool throws) {
+  (void)CreateTask(InterruptsTheCleanup(log, argument));
+  co_await Yield();
+  if (throws) throw TimeoutError("main's own");
+  co_return 1;
+}
+
+// CPython throws it out of asyncio.run() as well, whatever main has done.
+TEST(RunInterruptTest, ASigintDuringTheCleanupEndsIt) {
+  ::testing::internal::CaptureStderr();                  // That the task is destroyed.
+  for (const bool throws : {false, true}) {
+    std::vector<std::string> log;
+    auto argument = std::make_shared<int>();
+    EXPECT_THROW(weft::Run(LeavesAnInterruptedCleanup(&log, argument, throws)), KeyboardInterrupt);
+    EXPECT_THAT(log, ElementsAre("cleanup"));
+    EXPECT_EQ(argument.use_count(), 1);
+    EXPECT_TRUE(IsDefault(SIGINT));
+  }
+  ::testing::internal::GetCapturedStderr();
+}
+
+TEST(RunInterruptTest, ARunnersCloseThrowsItOnce) {
+  std::vector<std::string> log;
+  Runner runner;
+  EXPECT_EQ(runner.Run(LeavesAnInterruptedCleanup(&log, nullptr, /*throws=*/false)), 1);
+  EventLoop& loop = runner.GetLoop();
+  ::testing::internal::CaptureStderr();
+  EXPECT_THROW(runner.Close(), KeyboardInterrupt);
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(loop.IsClosed());
+  EXPECT_NO_THROW(runner.Close());
+}
+
+Coro<int> ThrowsFromACallback() {
+  GetRunningLoop().CallSoon([] { throw KeyboardInterrupt(); });
+  co_await Sleep(absl::Hours(1));
+  co_return 1;
+}
+
+TEST_F(RunTest, AKeyboardInterruptInACallbackLeavesRun) {
+  EXPECT_THROW(weft::Run(ThrowsFromACallback(), options_), KeyboardInterrupt);
 }
 
 // Deadlocks end with an error that names the tasks; the loop is closed all the same.

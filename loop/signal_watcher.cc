@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/core/context.h"
+#include "weft/core/errors.h"
 
 namespace weft::internal {
 
@@ -95,6 +96,7 @@ void SignalWatcher::Update(int signal) {
 
 absl::Status SignalWatcher::Add(int signal, absl::AnyInvocable<void()> callback,
                                 const SourceLocation& location) {
+  if (callback == nullptr) throw ValueError("callback: a callable was expected, got an empty one");
   std::shared_ptr<Callback> handler = MakeCallback(std::move(callback), location);
   absl::Status status = Watch(signal);
   if (!status.ok()) return status;
@@ -130,11 +132,10 @@ void SignalWatcher::RemoveListener(int signal, SignalListener* listener) {
   Update(signal);
 }
 
-absl::Status SignalWatcher::SetFallback(int signal, absl::AnyInvocable<void()> callback) {
-  std::shared_ptr<Callback> fallback = MakeCallback(std::move(callback), SourceLocation());
+absl::Status SignalWatcher::SetFallback(int signal, SignalListener* fallback) {
   absl::Status status = Watch(signal);
   if (!status.ok()) return status;
-  watched_[signal].fallback = std::move(fallback);
+  watched_[signal].fallback = fallback;
   Update(signal);
   return status;
 }
@@ -142,10 +143,14 @@ absl::Status SignalWatcher::SetFallback(int signal, absl::AnyInvocable<void()> c
 void SignalWatcher::ClearFallback(int signal) {
   const auto found = watched_.find(signal);
   if (found == watched_.end() || found->second.fallback == nullptr) return;
-  found->second.fallback->removed = true;
-  const std::shared_ptr<Callback> removed = std::move(found->second.fallback);
-  found->second.fallback = nullptr;
   mailbox_.set_urgent(0);
+  const Watched& watched = found->second;
+  // In this order: after Unwatch() no more come, and before it some may have.
+  if (watched.handler == nullptr && watched.listeners.empty()) {
+    signals_->Unwatch(signal, &mailbox_);
+  }
+  if (has_pending()) QueuePending();
+  found->second.fallback = nullptr;
   Update(signal);
 }
 
@@ -169,7 +174,7 @@ void SignalWatcher::QueuePending() {
     if (watched.handler != nullptr) {
       Queue(watched.handler);
     } else if (watched.listeners.empty()) {
-      Queue(watched.fallback);
+      watched.fallback->OnSignal(signal);
     }
     for (SignalListener* listener : watched.listeners) listener->OnSignal(signal);
   }
@@ -178,7 +183,6 @@ void SignalWatcher::QueuePending() {
 void SignalWatcher::Close() {
   for (auto& [signal, watched] : watched_) {
     if (watched.handler != nullptr) watched.handler->removed = true;
-    if (watched.fallback != nullptr) watched.fallback->removed = true;
     signals_->Unwatch(signal, &mailbox_);
   }
   const std::map<int, Watched> removed = std::move(watched_);

@@ -31,7 +31,8 @@ class SignalListener {
 // with what other threads posted, once for each time that the signal came.
 //
 // For each signal there are one handler, any number of listeners, and a fallback,
-// which is asked only while there is neither of the others: Run()'s, for SIGINT.
+// a listener that hears of it only while there is neither of the others: Run()'s, for
+// SIGINT.
 //
 // A signal belongs to the loop that handled it last; several loops of the main
 // thread, one after the other, do not get in each other's way.
@@ -52,7 +53,8 @@ class SignalWatcher {
 
   // While it is asked, a third signal that the loop has not looked at does what it
   // does without us. Errors: as Add().
-  absl::Status SetFallback(int signal, absl::AnyInvocable<void()> callback);
+  absl::Status SetFallback(int signal, SignalListener* fallback);
+  // It still hears of those that came until now, and of no others: none is lost.
   void ClearFallback(int signal);
 
   // True if a signal came since the last call of QueuePending(). One load.
@@ -70,7 +72,7 @@ class SignalWatcher {
   struct Callback;
   struct Watched {
     std::shared_ptr<Callback> handler;
-    std::shared_ptr<Callback> fallback;
+    SignalListener* fallback = nullptr;
     std::vector<SignalListener*> listeners;
   };
 

@@ -126,6 +126,9 @@ TEST_F(SignalTest, SignalsThatCannotBeHandledAreRefused) {  // SIG 276, 277, A-9
   }
   EXPECT_THROW((void)loop_->AddSignalHandler(0, [] {}), ValueError);
   EXPECT_THROW((void)loop_->AddSignalHandler(999, [] {}), ValueError);
+  void (*const none)() = nullptr;
+  EXPECT_THROW((void)loop_->AddSignalHandler(SIGUSR1, none), ValueError);
+  EXPECT_EQ(ActionOf(SIGUSR1).sa_handler, SIG_DFL);
   EXPECT_FALSE(loop_->RemoveSignalHandler(SIGKILL));
   std::thread other(
       [this] { EXPECT_THROW((void)loop_->AddSignalHandler(SIGUSR1, [] {}), RuntimeError); });
