@@ -4,7 +4,9 @@
 // What only the real clock can show: that a loop is never early, sleeps when it has
 // nothing to do, and looks at its timers when it has.
 
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,11 +16,13 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/event_loop.h"
+#include "weft/poller/poller_registry.h"
 
 namespace weft {
 namespace {
@@ -121,6 +125,72 @@ TEST(EventLoopRealTimeTest, ABlockingCallbackMakesTheNextRoundLookAtTheTimers) {
 
   EXPECT_THAT(log, ElementsAre("blocked", "the round after", "timer"));
   loop->Close();
+}
+
+// A server whose descriptors are all in use goes on, on every backend: with the timers,
+// posts and readers that it begins only then, and also if it has never slept before.
+TEST(EventLoopRealTimeTest, GoesOnWithoutADescriptorLeft) {
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+  GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+#endif
+  for (const PollerInfo& poller : AvailablePollers()) {
+    if (!poller.status.ok()) continue;
+    for (const bool was_at_work : {false, true}) {
+      SCOPED_TRACE(poller.name);
+      LoopOptions options;
+      options.poller = poller.name;
+      std::unique_ptr<EventLoop> loop = *EventLoop::Create(options);
+      std::vector<std::string> log;
+      int fds[2];
+      ASSERT_EQ(::pipe(fds), 0);
+      const auto reader = [&] {
+        log.push_back("reader");
+        loop->RemoveReader(fds[0]);
+        loop->Stop();
+      };
+      if (was_at_work) {
+        ASSERT_TRUE(loop->AddReader(fds[0], reader).ok());
+        loop->RunOnce(absl::ZeroDuration());
+      }
+      rlimit old_limit;
+      ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+      rlimit limit = old_limit;
+      limit.rlim_cur = 256;
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+      std::vector<int> taken;
+      for (int fd; (fd = ::dup(0)) >= 0;) taken.push_back(fd);
+
+      const TimePoint when = loop->Time() + absl::Milliseconds(3);
+      loop->CallAt(when, [&] {
+        EXPECT_GE(loop->Time(), when);
+        log.push_back("timer");
+        loop->Stop();
+      });
+      EXPECT_NO_THROW(loop->RunForever());
+      std::thread other([&, ref = loop->Ref()] {
+        ref.Post([&] {
+          log.push_back("post");
+          loop->Stop();
+        });
+      });
+      EXPECT_NO_THROW(loop->RunForever());
+      other.join();
+      ASSERT_EQ(::write(fds[1], "x", 1), 1);
+      if (was_at_work) {
+        EXPECT_NO_THROW(loop->RunForever());
+      }
+      for (int fd : taken) ::close(fd);
+      ::setrlimit(RLIMIT_NOFILE, &old_limit);
+      if (!was_at_work) {
+        ASSERT_TRUE(loop->AddReader(fds[0], reader).ok());
+        EXPECT_NO_THROW(loop->RunForever());
+      }
+
+      EXPECT_THAT(log, ElementsAre("timer", "post", "reader"));
+      loop->Close();
+      for (int fd : fds) ::close(fd);
+    }
+  }
 }
 
 Coro<int> SleepAndGive(int value) {

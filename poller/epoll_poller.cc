@@ -25,6 +25,10 @@
 //     is cheaper than a system call for each.
 //   * Neither the eventfd nor the timerfd is ever read: edge-triggered, each write
 //     and each expiry is a change of its own.
+//   * All three are opened together, when the first is needed: a server that has used
+//     up its descriptors by the time of its first timer must not end for want of one.
+//     One that cannot be had is asked for again before each sleep; until then
+//     `epoll_wait` has to keep the time, and without the eventfd sleeps in naps.
 
 #include "weft/poller/epoll_poller.h"
 
@@ -36,10 +40,14 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
+#include "weft/core/clock.h"
 #include "weft/poller/eventfd_waker_linux.h"
 #include "weft/poller/readiness_table.h"
+#include "weft/poller/shortage_posix.h"
 
 namespace weft {
 
@@ -61,9 +69,8 @@ uint64_t Tag(NativeHandle handle, uint32_t generation) {
 
 absl::Status SystemError(const char* call, int error) {
   const std::string message = absl::StrCat("epoll poller: ", call, ": ", std::strerror(error));
-  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOSPC
-             ? absl::ResourceExhaustedError(message)
-             : absl::InternalError(message);
+  return internal::IsShortage(error) ? absl::ResourceExhaustedError(message)
+                                     : absl::InternalError(message);
 }
 
 class EpollPoller final : public Poller, private ReadinessSource {
@@ -106,10 +113,12 @@ class EpollPoller final : public Poller, private ReadinessSource {
   int Watch(NativeHandle handle, uint32_t generation, Interest interest, bool is_known) override;
   bool Forget(NativeHandle handle) override;
 
-  int OpenEpoll();  // 0 or a negated errno, as the next three.
-  int OpenToSleep();
+  int Open();  // 0 or a negated errno, as the next five.
+  int OpenToBeWoken();
+  int OpenTimer();
   int AddOwn(int fd, uint64_t tag);
   int ArmTimer(TimePoint deadline);
+  int PrepareSleep(TimePoint deadline, int* timeout);
   int Fetch(int timeout, ReadyQueue* done, Batch* batch);
   void Rebuild();
 
@@ -132,26 +141,27 @@ absl::Status EpollPoller::Wait(TimePoint deadline, ReadyQueue* done) {
     if (!served.empty() || table_.has_kicked()) may_sleep = false;
     done->Splice(&served);
   }
-  if (may_sleep) {
-    if (const int error = OpenToSleep()) return SystemError("open", -error);
-  } else if (epoll_fd_ < 0) {
-    return absl::OkStatus();  // Nothing is watched, so nothing can have come.
-  }
+  // Nothing is watched, so nothing can have come.
+  if (!may_sleep && epoll_fd_ < 0) return absl::OkStatus();
 
   ReadyQueue finished;
   Batch batch;
   int batches = 0;
   do {
+    int timeout = 0;
     if (may_sleep) {
-      if (const int error = ArmTimer(deadline)) return SystemError("timerfd_settime", -error);
+      if (const int error = PrepareSleep(deadline, &timeout)) return SystemError("open", -error);
     }
     batch = Batch();
-    const int error = Fetch(may_sleep ? -1 : 0, &finished, &batch);
+    const int error = Fetch(timeout, &finished, &batch);
     if (error == -EINTR) break;  // Somebody may want to look at what the signal did.
     if (error != 0) return SystemError("epoll_wait", -error);
     // A report that meant nothing, or the expiry for a deadline of old, is no reason
     // to return.
     if (!finished.empty() || batch.was_woken) may_sleep = false;
+    // It has kept the time itself; or it was a nap, in which somebody may have tried to
+    // wake us.
+    if (timeout >= 0 && may_sleep) may_sleep = watches_waker_ && SteadyClock::Read() < deadline;
     if (batch.was_due) {
       if (armed_ >= deadline) may_sleep = false;
       armed_ = TimePoint::InfiniteFuture();
@@ -164,7 +174,21 @@ absl::Status EpollPoller::Wait(TimePoint deadline, ReadyQueue* done) {
   return absl::OkStatus();
 }
 
+// `*timeout` is for how long epoll_wait(2) may sleep, in milliseconds; -1 if it will be
+// ended by one of ours. That what can do so cannot be had is no error.
+int EpollPoller::PrepareSleep(TimePoint deadline, int* timeout) {
+  const int no_wake = OpenToBeWoken();
+  const int no_timer = ArmTimer(deadline);
+  for (const int error : {no_wake, no_timer}) {
+    if (error != 0 && !internal::IsShortage(-error)) return error;
+  }
+  *timeout = no_timer != 0 ? internal::MillisecondsUntil(deadline) : -1;
+  if (no_wake != 0) *timeout = internal::NapUntil(deadline);
+  return 0;
+}
+
 int EpollPoller::Fetch(int timeout, ReadyQueue* done, Batch* batch) {
+  if (epoll_fd_ < 0) return internal::Nap(timeout) ? 0 : -EINTR;
   do {
     batch->size = ::epoll_wait(epoll_fd_, events_, kBatch, timeout);
   } while (batch->size < 0 && errno == EINTR && timeout == 0);
@@ -193,7 +217,7 @@ int EpollPoller::Fetch(int timeout, ReadyQueue* done, Batch* batch) {
 }
 
 int EpollPoller::Watch(NativeHandle handle, uint32_t generation, Interest interest, bool is_known) {
-  if (const int error = OpenEpoll()) return error;
+  if (const int error = Open()) return error;
   epoll_event event = {};
   event.data.u64 = Tag(handle, generation);
   event.events = interest.edge ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET
@@ -213,14 +237,14 @@ bool EpollPoller::Forget(NativeHandle handle) {
 // Replaces the set by one that holds only what we know of. If there is no
 // descriptor for it, the old one stays, and the next stale event tries again.
 void EpollPoller::Rebuild() {
-  const int old = epoll_fd_;
-  epoll_fd_ = -1;
-  if (OpenEpoll() != 0) {
-    epoll_fd_ = old;
-    return;
+  const int made = ::epoll_create1(EPOLL_CLOEXEC);
+  if (made < 0) return;
+  const int old = std::exchange(epoll_fd_, made);
+  watches_waker_ = watches_waker_ && AddOwn(waker_->Open(), kWakerTag) == 0;
+  if (timer_fd_ >= 0 && AddOwn(timer_fd_, kTimerTag) != 0) {
+    ::close(std::exchange(timer_fd_, -1));
+    armed_ = TimePoint::InfiniteFuture();
   }
-  if (watches_waker_) AddOwn(waker_->Open(), kWakerTag);
-  if (timer_fd_ >= 0) AddOwn(timer_fd_, kTimerTag);
   table_.WatchAgain();
   if (outer_fd_ >= 0) {
     epoll_event event = {.events = EPOLLIN, .data = {}};
@@ -230,19 +254,37 @@ void EpollPoller::Rebuild() {
   ::close(old);
 }
 
-int EpollPoller::OpenEpoll() {
-  if (epoll_fd_ >= 0) return 0;
+int EpollPoller::Open() {
+  if (ABSL_PREDICT_TRUE(epoll_fd_ >= 0)) return 0;
   epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  return epoll_fd_ < 0 ? -errno : 0;
+  if (epoll_fd_ < 0) return -errno;
+  OpenToBeWoken();
+  OpenTimer();
+  return 0;
 }
 
-int EpollPoller::OpenToSleep() {
+int EpollPoller::OpenToBeWoken() {
+  if (ABSL_PREDICT_TRUE(watches_waker_)) return 0;
+  if (const int error = Open()) return error;
   if (watches_waker_) return 0;
-  if (const int error = OpenEpoll()) return error;
   const int fd = waker_->Open();
   if (fd < 0) return fd;
   if (const int error = AddOwn(fd, kWakerTag)) return error;
   watches_waker_ = true;
+  return 0;
+}
+
+int EpollPoller::OpenTimer() {
+  if (ABSL_PREDICT_TRUE(timer_fd_ >= 0)) return 0;
+  if (const int error = Open()) return error;
+  if (timer_fd_ >= 0) return 0;
+  const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (fd < 0) return -errno;
+  if (const int error = AddOwn(fd, kTimerTag)) {
+    ::close(fd);
+    return error;
+  }
+  timer_fd_ = fd;
   return 0;
 }
 
@@ -255,15 +297,7 @@ int EpollPoller::AddOwn(int fd, uint64_t tag) {
 
 int EpollPoller::ArmTimer(TimePoint deadline) {
   if (deadline >= armed_) return 0;  // Also if there is no deadline.
-  if (timer_fd_ < 0) {
-    const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (fd < 0) return -errno;
-    if (const int error = AddOwn(fd, kTimerTag)) {
-      ::close(fd);
-      return error;
-    }
-    timer_fd_ = fd;
-  }
+  if (const int error = OpenTimer()) return error;
   itimerspec when = {};
   when.it_value.tv_sec = static_cast<time_t>(deadline.nanoseconds() / 1'000'000'000);
   when.it_value.tv_nsec = static_cast<long>(deadline.nanoseconds() % 1'000'000'000);
@@ -274,7 +308,7 @@ int EpollPoller::ArmTimer(TimePoint deadline) {
 
 NativeHandle EpollPoller::BackendFd() {
   if (outer_fd_ >= 0) return outer_fd_;
-  if (OpenToSleep() != 0) return kInvalidHandle;
+  if (OpenToBeWoken() != 0 || OpenTimer() != 0) return kInvalidHandle;
   const int fd = ::epoll_create1(EPOLL_CLOEXEC);
   if (fd < 0) return kInvalidHandle;
   epoll_event event = {.events = EPOLLIN, .data = {}};

@@ -64,6 +64,7 @@
 #include "weft/poller/eventfd_waker_linux.h"
 #include "weft/poller/handle_table.h"
 #include "weft/poller/perform_posix.h"
+#include "weft/poller/shortage_posix.h"
 
 namespace weft {
 
@@ -80,7 +81,7 @@ namespace uring = internal::uring;
 
 absl::Status SystemError(const char* call, int error) {
   const std::string message = absl::StrCat("io_uring poller: ", call, ": ", std::strerror(error));
-  return error == EMFILE || error == ENFILE || error == ENOMEM
+  return internal::IsShortage(error)
              ? absl::ResourceExhaustedError(message)
              : absl::InternalError(message);
 }
@@ -1203,10 +1204,16 @@ int IoUringPoller::Open() {
   if (error != 0) return error;
   submissions_ = 0;
   watches_waker_ = false;
-  if (uses_buffers_) {
-    if (const int failed = buffers_.Register(&ring_)) return failed;
+  int failed = uses_buffers_ ? buffers_.Register(&ring_) : 0;
+  if (failed == 0 && event_fd_ >= 0) {
+    failed = ring_.Register(uring::kRegisterEventfd, &event_fd_, 1);
   }
-  return event_fd_ >= 0 ? ring_.Register(uring::kRegisterEventfd, &event_fd_, 1) : 0;
+  if (failed != 0) {
+    ring_.Close();
+    return failed;
+  }
+  waker_->Open();  // When a server has used up its descriptors, it is too late for it.
+  return 0;
 }
 
 int IoUringPoller::OpenToSleep() {
@@ -1297,14 +1304,23 @@ int IoUringPoller::MoveHere() {
 absl::Status IoUringPoller::Wait(TimePoint deadline, ReadyQueue* done) {
   Collect(done);
   bool may_sleep = done->empty() && deadline.nanoseconds() > 0;
-  if (!ring_.is_open()) {
-    if (!may_sleep && dirty_.first == kNobody) return absl::OkStatus();  // Nothing can have come.
-    if (const int error = Open()) return SystemError("io_uring_setup", -error);
-  }
+  // Nothing can have come.
+  if (!ring_.is_open() && !may_sleep && dirty_.first == kNobody) return absl::OkStatus();
   ReadyQueue finished;
   while (true) {
+    if (ABSL_PREDICT_FALSE(!ring_.is_open())) {
+      if (const int error = Open()) {
+        if (!internal::IsShortage(-error)) return SystemError("io_uring_setup", -error);
+        if (may_sleep && finished.empty()) internal::Nap(internal::NapUntil(deadline));
+        break;
+      }
+    }
+    bool is_nap = false;
     if (may_sleep && !watches_waker_) {
-      if (const int error = OpenToSleep()) return SystemError("eventfd", -error);
+      if (const int error = OpenToSleep()) {
+        if (!internal::IsShortage(-error)) return SystemError("eventfd", -error);
+        is_nap = true;
+      }
     }
     Flush();
     if (was_woken_ || !ended_.empty() || ring_.Peek() != nullptr || starved_.first != kNobody)
@@ -1314,17 +1330,23 @@ absl::Status IoUringPoller::Wait(TimePoint deadline, ReadyQueue* done) {
       if (may_sleep) {
         wait.count = 1;
         wait.deadline = deadline;
+        if (ABSL_PREDICT_FALSE(is_nap)) {
+          wait.deadline = std::min(
+              deadline, SteadyClock::Read() + absl::Milliseconds(internal::kNapMilliseconds));
+        }
       }
       const int error = failed_ != 0 ? 0 : Enter(wait);
       if (error == -EINTR && may_sleep) break;  // Somebody may want to look at what it did.
       if (error != 0 && error != -EINTR) failed_ = error;
     }
+    // A new one is wanted, and could not be had yet.
+    if (failed_ != 0 && !ring_.is_open() && internal::IsShortage(-failed_)) failed_ = 0;
     Reap(&finished);
     if (ABSL_PREDICT_FALSE(failed_ != 0)) {
       done->Splice(&finished);
       return SystemError("io_uring_enter", -std::exchange(failed_, 0));
     }
-    if (!may_sleep || was_woken_ || !finished.empty() || !ended_.empty()) break;
+    if (!may_sleep || is_nap || was_woken_ || !finished.empty() || !ended_.empty()) break;
     // What has come meant nothing yet: a request was put off, or tried once more.
     if (deadline != TimePoint::InfiniteFuture() && SteadyClock::Read() >= deadline) break;
   }

@@ -97,22 +97,6 @@ TEST_P(IoUringPollerTest, OpensNoDescriptorBeforeItIsNeeded) {
   EXPECT_EQ(OpenHandleCount(), before);
 }
 
-TEST_P(IoUringPollerTest, WithoutADescriptorItSaysWhatIsMissing) {
-  if (kNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
-  std::vector<int> fds;
-  while (true) {
-    const int fd = ::dup(0);
-    if (fd < 0) break;
-    fds.push_back(fd);
-  }
-  ReadyQueue done;
-
-  const absl::Status status = poller().Wait(In(1), &done);
-
-  for (int fd : fds) ::close(fd);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-}
-
 // --- Sending ---
 
 TEST_P(IoUringPollerTest, AQuietSendDoesNotEndASleep) {

@@ -13,6 +13,8 @@
 //     state that nobody makes use of again and again. A state is never missed, so
 //     what a hang-up or urgent data would say about short reads need not be known.
 //   * It counts in milliseconds. The timeout is rounded up: late, never early.
+//   * Of its own it has the waker's pipe, which is opened when the first handle is
+//     watched, or else at the first sleep. Without one it sleeps in naps.
 
 #include "weft/poller/poll_poller.h"
 
@@ -21,7 +23,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -31,6 +32,7 @@
 #include "weft/core/clock.h"
 #include "weft/poller/pipe_waker_posix.h"
 #include "weft/poller/readiness_table.h"
+#include "weft/poller/shortage_posix.h"
 
 namespace weft {
 
@@ -44,18 +46,8 @@ using internal::ReadinessTable;
 
 absl::Status SystemError(const char* call, int error) {
   const std::string message = absl::StrCat("poll poller: ", call, ": ", std::strerror(error));
-  return error == EMFILE || error == ENFILE || error == ENOMEM
-             ? absl::ResourceExhaustedError(message)
-             : absl::InternalError(message);
-}
-
-// So many milliseconds that `deadline` has passed when they have; -1 for ever.
-int Timeout(TimePoint deadline) {
-  if (deadline == TimePoint::InfiniteFuture()) return -1;
-  const TimePoint now = SteadyClock::Read();
-  if (deadline <= now) return 0;
-  const int64_t left = deadline.nanoseconds() - now.nanoseconds();
-  return static_cast<int>(std::min<int64_t>((left - 1) / 1'000'000 + 1, INT_MAX));
+  return internal::IsShortage(error) ? absl::ResourceExhaustedError(message)
+                                     : absl::InternalError(message);
 }
 
 class PollPoller final : public Poller, private ReadinessSource {
@@ -121,14 +113,15 @@ absl::Status PollPoller::Wait(TimePoint deadline, ReadyQueue* done) {
 int PollPoller::Ask(bool may_sleep, TimePoint deadline, bool* was_woken) {
   events_.clear();
   const int waker_fd = may_sleep ? waker_->Open() : waker_->fd();
-  if (may_sleep && waker_fd < 0) return waker_fd;
+  const bool is_nap = may_sleep && waker_fd < 0;
+  if (is_nap && !internal::IsShortage(-waker_fd)) return waker_fd;
   try {
     entries_.resize(1 + watched_.size());
     events_.reserve(watched_.size());
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
   }
-  entries_[0] = {waker_fd, POLLIN, 0};
+  entries_[0] = {std::max(waker_fd, -1), POLLIN, 0};
   for (size_t i = 0; i < watched_.size(); ++i) {
     const Watched& watched = watched_[i];
     const Interest wanted =
@@ -142,9 +135,14 @@ int PollPoller::Ask(bool may_sleep, TimePoint deadline, bool* was_woken) {
   const nfds_t size = static_cast<nfds_t>(entries_.size());
   int count;
   do {
-    count = ::poll(entries_.data(), size, may_sleep ? Timeout(deadline) : 0);
+    int timeout = 0;
+    if (may_sleep) {
+      timeout = is_nap ? internal::NapUntil(deadline) : internal::MillisecondsUntil(deadline);
+    }
+    count = ::poll(entries_.data(), size, timeout);
   } while (count < 0 && errno == EINTR && !may_sleep);
   if (count < 0) return -errno;
+  if (is_nap) *was_woken = true;  // For all we know.
   if (count == 0) return 0;
   if (entries_[0].revents != 0) {
     waker_->Drain();
@@ -175,6 +173,8 @@ int PollPoller::Watch(NativeHandle handle, uint32_t generation, Interest interes
     if (::fstat(static_cast<int>(handle), &status) < 0) return -errno;
     // poll(2) would say that they are always ready, for want of an answer.
     if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return -EPERM;
+    // When a server has used up its descriptors, it is too late for it.
+    if (waker_->fd() < 0) waker_->Open();
   }
   size_t place = PlaceOf(handle);
   if (place == watched_.size()) {

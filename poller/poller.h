@@ -41,7 +41,10 @@ enum class StartResult { kDone, kPending };
 // nothing else.
 //
 // Descriptors of its own are opened when first needed (by an operation that has
-// to wait, a `Wait()` that sleeps, `BackendFd()`), so an unused poller costs none.
+// to wait, a `Wait()` that sleeps, `BackendFd()`), so an unused poller costs none;
+// and then all of them, so that none is missing when the program has used up its own.
+// If one cannot be had all the same, that is no error of `Wait()`: until it can,
+// nobody can wake the poller, which sleeps in naps of 10 ms.
 //
 // To add a backend: implement the pure functions, instantiate
 // `poller/poller_conformance.h` in its test, and register it by name. See
@@ -107,11 +110,10 @@ class Poller {
   // deadline has passed: `TimePoint::InfinitePast()` just looks.
   // `InfiniteFuture()` is no deadline.
   // Never returns before the deadline without a reason, but the reason may be a
-  // signal, or a report that turned out to mean nothing.
+  // signal, a report that turned out to mean nothing, or the end of a nap.
   //
-  // Errors: only those after which the poller cannot go on; kResourceExhausted
-  // if there are no descriptors, else kInternal. What befalls one operation is in
-  // its `result`.
+  // Errors: only those after which the poller cannot go on (kInternal). What befalls
+  // one operation is in its `result`.
   virtual absl::Status Wait(TimePoint deadline, ReadyQueue* done) = 0;
 
   // What makes `Wait()` return from elsewhere. Always the same one.

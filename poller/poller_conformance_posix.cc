@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -19,8 +20,11 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <thread>
+#include <vector>
 
+#include "absl/base/config.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -54,6 +58,37 @@ int TemporaryFile() {
   ::unlink(name);
   return fd;
 }
+
+// While it lives, the process can open `left` more descriptors.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int left) {
+    ::getrlimit(RLIMIT_NOFILE, &old_limit_);
+    rlimit limit = old_limit_;
+    limit.rlim_cur = 256;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd; (fd = ::dup(0)) >= 0;) fds_.push_back(fd);
+    for (int i = 0; i < left; ++i) {
+      ::close(fds_.back());
+      fds_.pop_back();
+    }
+  }
+  ~FewDescriptors() {
+    for (int fd : fds_) ::close(fd);
+    ::setrlimit(RLIMIT_NOFILE, &old_limit_);
+  }
+
+ private:
+  rlimit old_limit_;
+  std::vector<int> fds_;
+};
+
+// UBSan's checks of virtual calls open a pipe.
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+constexpr bool kNeedsDescriptors = true;
+#else
+constexpr bool kNeedsDescriptors = false;
+#endif
 
 }  // namespace
 
@@ -744,6 +779,73 @@ TEST_P(PollerConformanceTest, BackendFdIsReadableWhenSomethingWaitsToBeCollected
 
   EXPECT_TRUE(IsReadable(fd, 1'000));
   EXPECT_EQ(RunUntilDone(&recv), -ECANCELED);
+}
+
+// A server that has used up its descriptors must not end because its poller has not
+// opened all of its own yet; and one that has must not notice.
+TEST_P(PollerConformanceTest, ShortOfDescriptorsItSleepsAndIsWokenAllTheSame) {
+  if (kNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+  for (int left = 0; left <= 6; ++left) {
+    SCOPED_TRACE(left);
+    const std::unique_ptr<Poller> tried = GetParam()();
+    const Pair pair = StreamPair();
+    char byte = 0;
+    TestOperation receive;
+    receive.PrepareRecv(pair.a, &byte, 1);
+    auto few = std::make_unique<FewDescriptors>(left);
+    bool is_pending = tried->Start(&receive) == StartResult::kPending;
+    ReadyQueue done;
+    const auto wait = [&](TimePoint deadline) {
+      const absl::Status status = tried->Wait(deadline, &done);
+      EXPECT_TRUE(status.ok()) << status;
+      while (Runnable* next = done.PopFront()) next->Run();
+      if (receive.runs > 0) is_pending = false;
+      return status.ok();
+    };
+
+    const TimePoint deadline = In(35);
+    int waits = 0;
+    while (Now() < deadline && wait(deadline)) ++waits;
+    EXPECT_LE(waits, 10);  // Naps, and not a busy loop.
+    tried->MakeWaker()->Wake();
+    const TimePoint woken_at = Now();
+    wait(In(10'000));
+    EXPECT_LT(Now() - woken_at, absl::Seconds(5));
+    if (!is_pending) {  // It could not be watched, and says so.
+      EXPECT_EQ(receive.result, -EMFILE);
+    }
+
+    few.reset();
+    if (!is_pending) is_pending = tried->Start(&receive) == StartResult::kPending;
+    EXPECT_TRUE(is_pending);
+    SendNow(pair.b, "x");
+    const TimePoint latest = In(10'000);
+    while (is_pending && Now() < latest && wait(latest)) {
+    }
+    EXPECT_EQ(receive.result, 1);
+  }
+}
+
+TEST_P(PollerConformanceTest, OneThatIsAtWorkNeedsNoMoreDescriptors) {
+  if (kNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+  const Pair pair = StreamPair();
+  char byte = 0;
+  TestOperation receive;
+  receive.PrepareRecv(pair.a, &byte, 1);
+  Start(&receive);
+  Round();
+  const FewDescriptors none(0);
+
+  const TimePoint deadline = In(25);
+  Round(deadline);  // Which it has not waited for yet.
+  EXPECT_GE(Now(), deadline);
+  const TimePoint start = Now();
+  std::thread other([waker = poller().MakeWaker()] { waker->Wake(); });
+  Round(In(10'000));
+  other.join();
+  EXPECT_LT(Now() - start, absl::Seconds(5));
+  SendNow(pair.b, "x");
+  EXPECT_EQ(RunUntilDone(&receive), 1);
 }
 
 }  // namespace weft
