@@ -29,15 +29,24 @@
 //   * A close while a receive is in flight sends no FIN, as the request holds the
 //     file. So retiring cancels first and closes when nothing is left; for a listener
 //     in `Start()`, as somebody may want its port at once.
+//   * A handle that goes back to its owner (`kKeepOpen`) may have bytes here that the
+//     kernel handed over before it heard of that. An operation that has announced them,
+//     or was cancelled too late, may still fetch them; else they are kept for the next
+//     operation on the same file. Who receives by himself misses those.
 //   * A request belongs to the thread that submitted it, and ends with -ECANCELED
 //     when that thread does. Nobody has asked for that, so it is submitted again. If a
 //     loop goes on on another thread, the ring stays behind and a new one is made:
 //     that is why the ring is not registered with its thread (which would save some
 //     nanoseconds a call), as such a ring cannot be closed from elsewhere.
+//   * What workers of the kernel are at (a file, at an offset) does not end with the ring,
+//     and only the old thread could hear of its end. So such a ring holds the last
+//     reference to one end of a pipe, as a registered file: the other end hangs up when
+//     the kernel has freed the ring, which it does when the last request has ended.
 
 #include "weft/poller/io_uring_poller.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -81,9 +90,8 @@ namespace uring = internal::uring;
 
 absl::Status SystemError(const char* call, int error) {
   const std::string message = absl::StrCat("io_uring poller: ", call, ": ", std::strerror(error));
-  return internal::IsShortage(error)
-             ? absl::ResourceExhaustedError(message)
-             : absl::InternalError(message);
+  return internal::IsShortage(error) ? absl::ResourceExhaustedError(message)
+                                     : absl::InternalError(message);
 }
 
 uint32_t ClampSize(size_t size) { return static_cast<uint32_t>(std::min<size_t>(size, 1u << 30)); }
@@ -92,13 +100,22 @@ uint64_t Address(const void* pointer) { return reinterpret_cast<uint64_t>(pointe
 
 void CloseNow(int64_t handle) { internal::Close(static_cast<NativeHandle>(handle)); }
 
-// Whether one can wait for such a file, as epoll has it; 0 or a negated errno. `*file`
-// says which file it is, as far as that can be told.
+uint64_t FileOf(const struct stat& status) {
+  return static_cast<uint64_t>(status.st_dev) << 40 ^ static_cast<uint64_t>(status.st_ino);
+}
+
+// Says which file it is, as far as that can be told; 0 if there is none.
+uint64_t FileOf(NativeHandle handle) {
+  struct stat status;
+  return ::fstat(static_cast<int>(handle), &status) == 0 ? FileOf(status) : 0;
+}
+
+// Whether one can wait for such a file, as epoll has it; 0 or a negated errno.
 int CheckWatchable(NativeHandle handle, uint64_t* file) {
   const int fd = static_cast<int>(handle);
   struct stat status;
   if (::fstat(fd, &status) < 0) return -errno;
-  *file = static_cast<uint64_t>(status.st_dev) << 40 ^ static_cast<uint64_t>(status.st_ino);
+  *file = FileOf(status);
   if (S_ISSOCK(status.st_mode) || S_ISFIFO(status.st_mode)) return 0;
   if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return -EPERM;
   // It depends on the driver, and nobody else tells.
@@ -140,7 +157,7 @@ class IoUringPoller final : public Poller {
     uint64_t sequence = 0;     // The order of starting.
     msghdr* header = nullptr;  // kSendMsg, kRecvMsg: while it is in flight.
     uint32_t generation = 0;   // kRecvLent: of the entry, when it was announced.
-    uint32_t place = 0;        // Of a quiet one: how many were submitted before it.
+    uint32_t place = 0;        // Of a quiet one, and one for workers: its place among all.
     Phase phase = Phase::kQueued;
     bool was_tried = false;     // The kernel would have had to wait.
     bool is_polling = false;    // In flight is not itself, but the wait for readiness.
@@ -188,7 +205,7 @@ class IoUringPoller final : public Poller {
     uint32_t bank_end = 0;
     int bank_error = 0;
     uint32_t generation = 1;
-    uint64_t file = 0;  // Which one `waits` wait for.
+    uint64_t file = 0;  // Which one `waits` wait for, or the bank was kept of.
     std::unique_ptr<Listener> listener;
     Operation* retiring = nullptr;
     int32_t next_dirty = kNobody;
@@ -196,6 +213,7 @@ class IoUringPoller final : public Poller {
     bool is_dirty = false;    // There may be something to submit.
     bool is_starved = false;  // It found no buffer.
     bool has_lent = false;    // One is announced and not fetched: others wait.
+    bool was_kept = false;    // Retired since, and kept open: `bank` may be another file's.
     bool maybe_more = true;   // For all we know there is something to receive.
   };
 
@@ -216,6 +234,11 @@ class IoUringPoller final : public Poller {
     return std::launder(reinterpret_cast<Note*>(op->backend));
   }
   static Direction DirectionOf(OpCode opcode);
+  // Whether the kernel may have a thread of its own do it.
+  static bool IsForWorkers(const Operation* op) {
+    return op->opcode == OpCode::kFsync ||
+           ((op->opcode == OpCode::kRead || op->opcode == OpCode::kWrite) && op->offset >= 0);
+  }
   static bool IsWait(const Operation* op) {
     return op->opcode == OpCode::kWaitReadable || op->opcode == OpCode::kWaitWritable;
   }
@@ -228,6 +251,7 @@ class IoUringPoller final : public Poller {
   bool TakeBanked(Entry* entry, Operation* op);
   void ServeFromBank(Entry* entry);
   void FreeBank(Entry* entry);
+  void LookWhoseBank(NativeHandle handle, Entry* entry);
   void Announce(Entry* entry, Operation* op);
   void FillPeer(Operation* op);
   bool MustPerform(const Operation* op) const;
@@ -275,6 +299,8 @@ class IoUringPoller final : public Poller {
   int OpenBuffers();
   int Enter(const Uring::Wait& wait);
   int MoveHere();
+  void HoldPipe();
+  int WaitForWorkers();
   template <class Fn>
   void ForEachInFlight(Fn fn);
 
@@ -298,6 +324,7 @@ class IoUringPoller final : public Poller {
   bool is_full_ = false;       // The kernel takes no more until it was reaped.
   bool has_no_signal_ = true;  // RWF_NOSIGNAL, as far as we know.
   int failed_ = 0;             // What has befallen the ring outside of `Wait()`.
+  int freed_fd_ = -1;          // Hangs up when the ring is freed; -1 if no worker was asked.
   int outer_fd_ = -1;          // For a foreign loop: an epoll set of the next two.
   int event_fd_ = -1;
   int timer_fd_ = -1;
@@ -366,6 +393,7 @@ StartResult IoUringPoller::Pending(Operation* op) {
 }
 
 StartResult IoUringPoller::StartWait(Entry* entry, Operation* op) {
+  if (ABSL_PREDICT_FALSE(entry->was_kept)) LookWhoseBank(op->handle, entry);
   if ((op->flags & kWaitAgain) == 0) {
     uint64_t file = 0;
     if (const int error = CheckWatchable(op->handle, &file)) return Done(op, error);
@@ -393,7 +421,9 @@ bool IoUringPoller::TakeBanked(Entry* entry, Operation* op) {
     FillPeer(op);
     return true;
   }
-  if (ABSL_PREDICT_TRUE(!entry->has_bank()) || entry->has_lent) return false;
+  if (ABSL_PREDICT_TRUE(!entry->has_bank())) return false;
+  if (entry->was_kept) LookWhoseBank(op->handle, entry);
+  if (!entry->has_bank() || entry->has_lent) return false;
   if (op->opcode == OpCode::kRecvLent) {
     Announce(entry, op);
     Done(op, 0);
@@ -436,6 +466,14 @@ void IoUringPoller::ServeFromBank(Entry* entry) {
 void IoUringPoller::FreeBank(Entry* entry) {
   if (entry->bank != nullptr) buffers_.Drop(std::exchange(entry->bank, nullptr));
   entry->bank_error = 0;
+  entry->was_kept = false;
+}
+
+// The first who comes after the handle was kept open. Nobody else will fetch what is there.
+void IoUringPoller::LookWhoseBank(NativeHandle handle, Entry* entry) {
+  entry->was_kept = false;
+  if (std::exchange(entry->has_lent, false)) ++entry->generation;
+  if (FileOf(handle) != entry->file) FreeBank(entry);
 }
 
 // It is `op`'s turn to fetch; until it has, or gives up, others wait.
@@ -473,7 +511,7 @@ StartResult IoUringPoller::FetchLent(Operation* op, SlabPool*, Slab* slab) {
   if (!std::exchange(note->is_unfetched, false)) return StartResult::kDone;  // Has its error.
   Entry* entry = entries_.Find(op->handle);
   if (entry->generation != note->generation) return Done(op, -ECANCELED);  // Retired since.
-  entry->has_lent = false;
+  entry->has_lent = entry->was_kept = false;
   if (!entry->queue[kRead].empty()) MarkDirty(op->handle, entry);
   if (entry->bank == nullptr) return Done(op, std::exchange(entry->bank_error, 0));
   const uint32_t size = entry->bank_end - entry->bank_begin;
@@ -624,6 +662,7 @@ void IoUringPoller::Submit(Entry* entry, Operation* op) {
   if (op->opcode == OpCode::kRecvLent && !uses_buffers_) {
     if (const int error = OpenBuffers()) return End(entry, op, error, &ended_);
   }
+  if (IsForWorkers(op) && freed_fd_ < 0) HoldPipe();
   uring::Sqe* sqe = NextSqe();
   if (sqe == nullptr) return MarkDirty(op->handle, entry);
   sqe->fd = static_cast<int>(op->handle);
@@ -701,6 +740,7 @@ bool IoUringPoller::FillIn(Entry* entry, Operation* op, uring::Sqe* sqe) {
       return true;
     case OpCode::kRead:
     case OpCode::kWrite:
+      note->place = submissions_;
       sqe->opcode = op->opcode == OpCode::kRead ? uring::kOpRead : uring::kOpWrite;
       sqe->addr = Address(op->buffer.data);
       sqe->len = ClampSize(op->buffer.size);
@@ -708,6 +748,7 @@ bool IoUringPoller::FillIn(Entry* entry, Operation* op, uring::Sqe* sqe) {
       if (op->opcode == OpCode::kWrite && op->offset < 0) sqe->op_flags = uring::kRwfNoSignal;
       return true;
     case OpCode::kFsync:
+      note->place = submissions_;
       sqe->opcode = uring::kOpFsync;
       if ((op->flags & kDataOnly) != 0) sqe->op_flags = uring::kFsyncDataSync;
       return true;
@@ -975,6 +1016,12 @@ int64_t IoUringPoller::OnLent(Entry* entry, Operation* op, int32_t result, uint3
     entry->bank_begin = 0;
     entry->bank_end = static_cast<uint32_t>(result);
   }
+  // There is no next.
+  const bool is_kept = entry->retiring != nullptr && (entry->retiring->flags & kKeepOpen) != 0;
+  if (is_kept && entry->bank != nullptr && !entry->has_lent) {
+    Announce(entry, op);
+    return 0;
+  }
   // One that was cancelled too late leaves what has come to the next.
   if (NoteOf(op)->wants_cancel || result == -ECANCELED || result == -ENOBUFS) return -ECANCELED;
   Announce(entry, op);
@@ -1104,8 +1151,10 @@ StartResult IoUringPoller::Retire(Operation* op) {
     return StartResult::kPending;
   }
   TryWrites(entry, &ended_);
-  ++entry->generation;  // What was announced and not fetched is gone.
-  entry->has_lent = false;
+  if ((op->flags & kKeepOpen) == 0) {
+    ++entry->generation;  // What was announced and not fetched is gone.
+    entry->has_lent = false;
+  }
   if (!HasInFlight(entry)) {
     EndAll(entry, &ended_);
     CloseEntry(entry, op);
@@ -1151,7 +1200,13 @@ void IoUringPoller::FinishRetirement(Entry* entry, ReadyQueue* done) {
 
 // The handle is nobody's any more; `op->result` says what close said.
 void IoUringPoller::CloseEntry(Entry* entry, Operation* op) {
-  FreeBank(entry);
+  entry->was_kept = (op->flags & kKeepOpen) != 0 && entry->has_bank();
+  if (entry->was_kept) {
+    entry->file = FileOf(op->handle);
+  } else {
+    FreeBank(entry);
+    if (std::exchange(entry->has_lent, false)) ++entry->generation;
+  }
   DropListener(entry);
   entry->maybe_more = true;
   if (op->handle < 0) {
@@ -1262,19 +1317,54 @@ void IoUringPoller::ForEachInFlight(Fn fn) {
   });
 }
 
+// Without one it works just as well, on this thread.
+void IoUringPoller::HoldPipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) < 0) return;
+  int error = ring_.Register(uring::kRegisterFiles, &fds[1], 1);
+  if (error == -EEXIST) {
+    error = MoveHere();
+    if (error == 0) error = ring_.Register(uring::kRegisterFiles, &fds[1], 1);
+  }
+  ::close(fds[1]);
+  if (error == 0) {
+    freed_fd_ = fds[0];
+  } else {
+    ::close(fds[0]);
+  }
+}
+
+// Until the ring that was closed is freed. A child process that was forked and has not
+// executed anything keeps it; so there is an end to patience.
+int IoUringPoller::WaitForWorkers() {
+  constexpr int kPatienceMilliseconds = 30'000;
+  pollfd entry = {freed_fd_, 0, 0};
+  int count;
+  do {
+    count = ::poll(&entry, 1, kPatienceMilliseconds);
+  } while (count < 0 && errno == EINTR);
+  return count == 1 ? 0 : -EXDEV;
+}
+
 // The loop runs on another thread than before. Its ring can be closed from here, which
 // ends what is in flight before it has done anything; all of that is asked of a new
-// ring. Only what workers of the kernel may be at is beyond us.
+// ring. Only what workers of the kernel are at has to be waited for. How that ended
+// nobody can tell; but to do it once more does no harm, unless it is to append.
 int IoUringPoller::MoveHere() {
   Reap(&ended_);
+  const uint32_t submitted = submissions_ - ring_.unsubmitted();
   bool has_workers = false;
-  ForEachInFlight([&](NativeHandle, Entry*, Operation* op) {
-    has_workers |=
-        op->opcode == OpCode::kFsync ||
-        ((op->opcode == OpCode::kRead || op->opcode == OpCode::kWrite) && op->offset >= 0);
-  });
-  if (has_workers) return -EXDEV;
+  const auto look = [&](Operation* op) {
+    if (!IsForWorkers(op)) return;
+    has_workers |= static_cast<int32_t>(submitted - NoteOf(op)->place) >= 0;
+  };
+  ForEachInFlight([&](NativeHandle, Entry*, Operation* op) { look(op); });
+  for (Operation* op = orphans_.front(); op != nullptr; op = orphans_.Next(op)) look(op);
+  if (has_workers && freed_fd_ < 0) return -EXDEV;
   ring_.Close();
+  const int error = has_workers ? WaitForWorkers() : 0;
+  if (freed_fd_ >= 0) ::close(std::exchange(freed_fd_, -1));
+  if (error != 0) return error;
   for (Operation* op : quiet_) {
     if (op != nullptr) NoteOf(op)->is_quiet = false;
   }
@@ -1288,6 +1378,9 @@ int IoUringPoller::MoveHere() {
     if (op->opcode == OpCode::kConnect) note->is_performed = true;
     if (note->wants_cancel) {
       End(entry, op, -ECANCELED, &ended_);
+    } else if (IsForWorkers(op) && op->opcode == OpCode::kWrite &&
+               (::fcntl(static_cast<int>(handle), F_GETFL) & O_APPEND) != 0) {
+      End(entry, op, -EIO, &ended_);
     } else {
       MarkDirty(handle, entry);
     }
@@ -1433,7 +1526,7 @@ IoUringPoller::~IoUringPoller() {
     DropListener(entry);
   });
   drop(&orphans_);
-  for (int fd : {outer_fd_, event_fd_, timer_fd_}) {
+  for (int fd : {freed_fd_, outer_fd_, event_fd_, timer_fd_}) {
     if (fd >= 0) ::close(fd);
   }
 }

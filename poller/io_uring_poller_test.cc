@@ -7,6 +7,7 @@
 #include "weft/poller/io_uring_poller.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -32,6 +33,7 @@
 namespace weft {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -347,6 +349,66 @@ TEST_P(IoUringPollerTest, GoesOnOnAnotherThreadWithAllThatIsInFlight) {
     may_end.notify_one();
     if (old_thread_lives) other.join();
   }
+}
+
+// A file of its own, that has no name.
+int TemporaryFile(int flags) {
+  char name[] = "/tmp/weft.XXXXXX";
+  const int fd = ::mkostemp(name, flags);
+  ::unlink(name);
+  return fd;
+}
+
+// What a worker is at lives on when the ring is closed, and nobody may have its memory
+// before that is over.
+TEST_P(IoUringPollerTest, GoesOnOnAnotherThreadWhileAWorkerIsAtAFile) {
+  const int file = TemporaryFile(0), appended = TemporaryFile(O_APPEND);
+  ASSERT_GE(file, 0);
+  ASSERT_GE(appended, 0);
+  const std::string much(8 << 20, 'm');
+  ASSERT_EQ(::pwrite(file, much.data(), much.size(), 0), static_cast<ssize_t>(much.size()));
+  for (const bool old_thread_lives : {false, true}) {
+    for (int i = 0; i < 4; ++i) {
+      // It is in flight for as long as we want, and looks like the others.
+      int pipe[2];
+      ASSERT_EQ(::pipe(pipe), 0);
+      char byte = 0;
+      const auto parked = std::make_unique<TestOperation>();
+      parked->PrepareRead(pipe[0], &byte, 1, 0);
+      std::string read(much.size(), '.');
+      TestOperation write, append, fsync, fetch;
+      write.PrepareWrite(file, much.data(), much.size(), 0);
+      append.PrepareWrite(appended, much.data(), much.size(), 0);
+      fsync.PrepareFsync(file);
+      fetch.PrepareRead(file, read.data(), read.size(), 0);
+      std::atomic<bool> is_started{false}, may_end{!old_thread_lives};
+      std::thread other([&] {
+        for (TestOperation* op : {parked.get(), &write, &append, &fsync, &fetch}) Start(op);
+        Round();
+        is_started = true;
+        is_started.notify_one();
+        may_end.wait(false);
+      });
+      is_started.wait(false);
+      if (!old_thread_lives) other.join();
+
+      EXPECT_EQ(RunUntilDone(&write), static_cast<int64_t>(much.size()));
+      EXPECT_THAT(RunUntilDone(&append), AnyOf(static_cast<int64_t>(much.size()), -EIO));
+      EXPECT_EQ(RunUntilDone(&fsync), 0);
+      EXPECT_EQ(RunUntilDone(&fetch), static_cast<int64_t>(much.size()));
+      EXPECT_EQ(read, much);
+      ASSERT_EQ(::write(pipe[1], "p", 1), 1);
+      EXPECT_EQ(RunUntilDone(parked.get()), 1);
+      EXPECT_EQ(byte, 'p');
+      may_end = true;
+      may_end.notify_one();
+      if (old_thread_lives) other.join();
+      EXPECT_EQ(Retire(pipe[0]), 0);
+      ::close(pipe[1]);
+    }
+  }
+  Retire(file);
+  Retire(appended);
 }
 
 TEST_P(IoUringPollerTest, AChildProcessDoesNotDisturbIt) {

@@ -49,7 +49,11 @@ struct BufferList {
 inline constexpr int kWaitAgain = 1;
 
 // Flags of `PrepareRetire()`: all but the close. For a handle that goes back to
-// whoever owns it.
+// whoever owns it. A `kRecvLent` that has announced bytes by then, or that was cancelled
+// too late, may still fetch them; on a readiness backend they are still the kernel's
+// instead, and it ends with -ECANCELED. Only what was announced to one who gave up is not
+// for who receives without the poller, on a completion backend: it is kept for the next
+// operation on that file. Connections that were accepted for nobody are closed.
 inline constexpr int kKeepOpen = 1;
 
 // Flags of `PrepareRecvLent()`: the handle need be no socket.

@@ -720,6 +720,78 @@ TEST_P(PollerConformanceTest, RetireWithKeepOpenGivesTheHandleBack) {
   EXPECT_EQ(ReceiveAll(pair.a, 1), "y");
 }
 
+// Bytes that were announced, or come while it is retired: whoever has the handle then
+// finds those that were not fetched.
+TEST_P(PollerConformanceTest, RetireWithKeepOpenLosesNothing) {
+  enum Moment {
+    kBefore,
+    kAfter,
+    kAnnounced,
+    kCancelledBefore,
+    kCancelledAfter,
+    kGivenUp,
+    kEnd,
+  };
+  for (int moment = kBefore; moment < kEnd; ++moment) {
+    for (const bool by_poller : {false, true}) {
+      if (moment == kGivenUp && !by_poller) continue;  // See operation.h.
+      SCOPED_TRACE(testing::Message() << moment << by_poller);
+      const Pair pair = moment % 2 == 0 ? StreamPair() : TcpPair();
+      TestOperation lent, retire;
+      lent.PrepareRecvLent(pair.a);
+      retire.PrepareRetire(pair.a, kKeepOpen);
+      Start(&lent);
+      Round();
+      if (moment == kCancelledAfter) poller().Cancel(&lent);
+      if (moment != kAfter) SendNow(pair.b, "abc");
+      if (moment == kAnnounced || moment == kGivenUp) RunUntilDone(&lent);
+      if (moment == kCancelledBefore || moment == kGivenUp) poller().Cancel(&lent);
+      Start(&retire);
+      if (moment == kAfter) SendNow(pair.b, "abc");
+
+      EXPECT_EQ(RunUntilDone(&retire), 0);
+
+      EXPECT_EQ(lent.runs, 1);
+      std::string received;
+      if (lent.result >= 0) {
+        Slab slab;
+        EXPECT_EQ(poller().FetchLent(&lent, &pool_, &slab), StartResult::kDone);
+        if (lent.result > 0) received.assign(slab.data(), static_cast<size_t>(lent.result));
+      }
+      const size_t left = 3 - received.size();
+      if (left > 0) received += by_poller ? ReceiveAll(pair.a, left) : ReceiveNow(pair.a, left);
+      EXPECT_EQ(received, "abc");
+      SendNow(pair.b, "d");
+      EXPECT_EQ(ReceiveAll(pair.a, 1), "d");
+    }
+  }
+}
+
+TEST_P(PollerConformanceTest, WhatWasLeftWhenAHandleWasKeptOpenIsNoOtherFiles) {
+  for (const bool gives_up : {false, true}) {
+    const Pair pair = StreamPair();
+    TestOperation lent, retire;
+    lent.PrepareRecvLent(pair.a);
+    retire.PrepareRetire(pair.a, kKeepOpen);
+    Start(&lent);
+    SendNow(pair.b, "old");
+    RunUntilDone(&lent);
+    if (gives_up) poller().Cancel(&lent);
+    EXPECT_EQ(Do(&retire), 0);
+    Disown(pair.a);
+    CloseNow(pair.a);
+
+    const Pair next = StreamPair();  // Gets the number.
+    SendNow(next.b, "new");
+    EXPECT_EQ(ReceiveAll(next.a, 3), "new");
+    if (!gives_up) {
+      Slab slab;
+      EXPECT_EQ(poller().FetchLent(&lent, &pool_, &slab), StartResult::kDone);
+      EXPECT_EQ(lent.result, -ECANCELED);
+    }
+  }
+}
+
 TEST_P(PollerConformanceTest, AHandleThatComesBackStartsAfresh) {
   for (int i = 0; i < 20; ++i) {
     const Pair old = StreamPair();

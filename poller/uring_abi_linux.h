@@ -151,6 +151,7 @@ inline constexpr uint32_t kEnterAbsTimer = 1 << 5;  // 6.12
 
 // --- io_uring_register ---
 
+inline constexpr unsigned kRegisterFiles = 2;
 inline constexpr unsigned kRegisterEventfd = 4;
 inline constexpr unsigned kRegisterProbe = 8;
 inline constexpr unsigned kRegisterBufferRing = 22;
