@@ -37,22 +37,6 @@ class QueuedReport {
   ExceptionContext context_;
 };
 
-// Tells the loop that `state` failed and nobody asked. Later, not here: this is
-// called where references are dropped, and the handler is the user's code.
-void ReportUnretrieved(FutureStateRef state) {
-  SchedulerCore* scheduler = state->scheduler();
-  ExceptionContext context(absl::StrCat(state->kind(), " exception was never retrieved"));
-  context.exception = state->error();
-  context.location = state->created_at();
-  context.future = FutureRef(std::move(state));
-  if (scheduler->closed) {
-    Log(LogSeverity::kError, ToString(context));
-    return;
-  }
-  const SourceLocation location = context.location;
-  scheduler->owner->CallSoon(QueuedReport(scheduler->owner, std::move(context)), location);
-}
-
 // Lets go of one that waited for a future that nobody can complete any more.
 // Those that lie in a frame hold the future.
 void DropWaiter(Runnable* waiter) {
@@ -104,6 +88,22 @@ std::string FutureState::Repr() const {
   return absl::StrCat(text, ">");
 }
 
+void FutureState::ReportLater(std::string message) {
+  ExceptionContext context(std::move(message));
+  if (has_error()) context.exception = error();
+  context.location = created_at_;
+  context.future = FutureRef(FutureStateRef(this));
+  SchedulerCore* scheduler = scheduler_.get();
+  if (scheduler->closed) {
+    Log(LogSeverity::kError, ToString(context));
+    return;
+  }
+  // Not by CallSoon(), which throws in debug mode on another thread.
+  Scheduler* owner = scheduler->owner;
+  scheduler->ready.PushBack(
+      owner->MakeCallback(QueuedReport(owner, std::move(context)), created_at_));
+}
+
 void FutureState::OnUnreferenced() {
   if (ABSL_PREDICT_FALSE((flags_ & kUnreferenced) != 0)) return;
   const IntrusivePtr<SchedulerCore> scheduler = scheduler_;
@@ -136,7 +136,7 @@ void FutureState::EndIfUnreferenced() {
   }
   if ((flags_ & kUnretrieved) != 0) {
     flags_ &= ~kUnretrieved;
-    ReportUnretrieved(FutureStateRef(this));
+    ReportLater(absl::StrCat(kind(), " exception was never retrieved"));
     return;
   }
   delete this;

@@ -148,6 +148,12 @@ class FutureState : public Cancellable, public PooledObject {
   // the program likes: so beyond a depth the others wait.
   void OnUnreferenced();
 
+  // Tells the loop's exception handler of this future. Later, not here: this is
+  // called where references are dropped and in the midst of a cancellation, and
+  // the handler is the user's code. Never throws; once the loop is closed it is
+  // logged.
+  void ReportLater(std::string message);
+
   static constexpr uint8_t kUnretrieved = 1;
   static constexpr uint8_t kMovedOut = 2;
   static constexpr uint8_t kKindFlag1 = 4;  // The kind's own.

@@ -45,7 +45,9 @@ class ShieldState final : public FutureStateOf<T>, private Observing {
 
  private:
   bool GoesOnAlone() override {
-    if (inner_.is_started()) inner_.Weaken();
+    // Also if it does not wait any more: a cancelled shield and its inner future may
+    // hold each other by way of a gather of both.
+    inner_.Weaken();
     return inner_.is_started();
   }
   void OnTargetDropped(Observer*) override {}

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
+#include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/core/task.h"
@@ -120,6 +121,34 @@ TEST_F(ShieldTest, GoesWithAnInnerThatNobodyCanComplete) {
   Shield(MakeFuture<int>(loop_)).AddDoneCallback([held](const auto&) {});
 
   EXPECT_EQ(held.use_count(), 1);
+}
+
+// Whatever refers to whatever, and whatever of it was cancelled or ended: when
+// nobody holds any of it, it goes.
+TEST_F(ShieldTest, NothingOfARingThatIsDroppedIsKept) {
+  auto held = std::make_shared<int>(0);
+  for (int variant = 0; variant < 192; ++variant) {
+    SCOPED_TRACE(variant);
+    {
+      Future<int> inner = MakeFuture<int>(loop_);
+      Future<int> shield = Shield(inner);
+      Future<int> outer = Shield(shield);
+      auto gather = GatherOutcomes(outer, shield, inner);
+      auto of_gather = Shield(gather);
+      inner.AddDoneCallback([held](const auto&) {});
+      shield.AddDoneCallback([held](const auto&) {});
+      of_gather.AddDoneCallback([held](const auto&) {});
+      if ((variant & 1) != 0) shield.Cancel();
+      if ((variant & 2) != 0) outer.Cancel();
+      if ((variant & 4) != 0) of_gather.Cancel();
+      if ((variant & 8) != 0) gather.Cancel();
+      if ((variant & 16) != 0 && !inner.Done()) inner.SetResult(1);
+      loop_.RunRounds(variant >> 5);
+    }
+    loop_.RunUntilIdle();
+
+    EXPECT_EQ(held.use_count(), 1);
+  }
 }
 
 TEST_F(ShieldTest, ManyInsideEachOtherGoWithoutRecursion) {

@@ -110,13 +110,7 @@ Cancellable::Step TaskState::ContinueCancel(size_t, CancelAnswer answers) {
     Runnable::Unlink();
     Wake();
     waiting_on_ = nullptr;
-    scheduler()->owner->CallSoon(
-        [task = IntrusivePtr<TaskState>(this)] {
-          ExceptionContext context("tasks that wait for each other in a ring were cancelled");
-          context.future = FutureRef(FutureStateRef(task.get()));
-          task->scheduler()->owner->HandleException(std::move(context));
-        },
-        created_at());
+    ReportLater("tasks that wait for each other in a ring were cancelled");
   }
   return {nullptr, CancelAnswer::kAccepted};
 }

@@ -15,7 +15,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
+#include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
+#include "weft/core/shield.h"
 #include "weft/core/sleep.h"
 #include "weft/testing/virtual_scheduler.h"
 
@@ -610,6 +612,54 @@ TEST_F(TaskTest, ARingOfTasksCanBeCancelled) {
   for (const Task<>& task : tasks) ASSERT_TRUE(task.Cancelled());
   EXPECT_THAT(loop_.TakeErrorMessages(),
               ElementsAre("tasks that wait for each other in a ring were cancelled"));
+}
+
+// Cancels all of them, at whatever moment its frame goes.
+struct CancelsAtItsEnd {
+  ~CancelsAtItsEnd() {
+    for (TaskRef& task : *tasks) task.Cancel();
+  }
+  std::vector<TaskRef>* tasks;
+};
+
+// Destructors call Cancel(), also those of frames that a loop destroys at its end:
+// some before and some after what they cancel.
+TEST_F(TaskTest, CancelWhileTheLoopClosesNeverThrows) {
+  std::vector<TaskRef> tasks;
+  Future<> future = MakeFuture<void>(loop_);
+  std::vector<Task<>> rings(7);
+  const auto cancels = [&]() -> Coro<> {
+    CancelsAtItsEnd cancels{&tasks};
+    co_await Sleep(absl::Hours(1));
+  };
+  const auto awaits = [&](size_t next) -> Coro<> { co_await rings[next]; };
+  const auto gathers = [&](size_t next) -> Coro<> { co_await Gather(rings[next], future); };
+  const auto shields = [&](size_t next) -> Coro<> { co_await Shield(rings[next]); };
+  const auto waits = [&]() -> Coro<> { co_await future; };
+  const auto starts = [&]() -> Coro<> { co_return; };
+
+  CreateTask(cancels());
+  rings[0] = CreateTask(awaits(1));
+  rings[1] = CreateTask(awaits(2));
+  rings[2] = CreateTask(awaits(0));
+  CreateTask(cancels());
+  rings[3] = CreateTask(gathers(4));
+  rings[4] = CreateTask(awaits(3));
+  rings[5] = CreateTask(shields(6));
+  rings[6] = CreateTask(awaits(5));
+  for (const Task<>& task : rings) tasks.push_back(task);
+  tasks.push_back(CreateTask(After(1)));
+  tasks.push_back(CreateTask(waits()));
+  CreateTask(cancels());
+  loop_.RunRound();
+  tasks.push_back(CreateTask(starts()));
+
+  loop_.Close();
+
+  for (TaskRef& task : tasks) {
+    EXPECT_FALSE(task.Done());
+    EXPECT_FALSE(task.Cancel());
+  }
 }
 
 TEST_F(TaskTest, AHundredThousandTasksInAChainAreCancelledWithoutRecursion) {

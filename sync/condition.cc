@@ -12,13 +12,18 @@
 
 namespace weft {
 
-Coro<void> Condition::Wait() {
-  if (!Locked()) throw RuntimeError("cannot wait on un-acquired lock");
+Coro<void> Condition::WaitWithout(Condition* condition, Lock* held) {
+  if (held != nullptr && !held->Locked()) throw RuntimeError("cannot wait on un-acquired lock");
   // Either may be gone when the wait is over.
-  internal::BackRef<Condition> self(this, refs_);
-  internal::BackRef<Lock> lock(lock_, lock_->guards_);
-  lock_->Release();
-  internal::ListWait wait(&waiters_);
+  internal::BackRef<Condition> self;
+  internal::BackRef<Lock> lock;
+  if (condition != nullptr) self.Bind(condition, condition->refs_);
+  if (held != nullptr) {
+    lock.Bind(held, held->guards_);
+    held->Release();
+  }
+  internal::WaiterList nobodys;
+  internal::ListWait wait(condition != nullptr ? &condition->waiters_ : &nobodys);
   Outcome<void> ended = co_await wait;
 
   while (lock.get() != nullptr) {
@@ -32,7 +37,7 @@ Coro<void> Condition::Wait() {
 
   if (ended.has_value()) co_return;
   // It may have been notified before: that is for somebody else then.
-  if (self.get() != nullptr) waiters_.WakeFirst();
+  if (self.get() != nullptr) self.get()->waiters_.WakeFirst();
   std::rethrow_exception(ended.exception());
 }
 

@@ -39,7 +39,8 @@ namespace weft {
 // nothing has changed: look again, or use WaitFor().
 //
 // A condition may be destroyed while tasks wait: those wait on until they are
-// cancelled.
+// cancelled. Those that were notified before go on; a WaitFor() whose predicate
+// does not hold then waits on as well.
 //
 // Threads: belongs to the loop's thread.
 // Python: asyncio.Condition of 3.13.
@@ -59,7 +60,7 @@ class Condition {
   bool Locked() const { return lock_->Locked(); }
 
   // Waits to be notified. Errors: RuntimeError "cannot wait on un-acquired lock".
-  Coro<void> Wait();
+  Coro<void> Wait() { return WaitWithout(this, lock_); }
 
   // Waits until `predicate()` holds, and returns what it returned. It is called
   // with the lock held: at first, and after each notification.
@@ -84,12 +85,19 @@ class Condition {
  private:
   template <class F, class T = std::decay_t<std::invoke_result_t<F&>>>
   static Coro<T> WaitForValue(Condition* condition, F predicate) {
+    // Either may be gone after a wait.
+    internal::BackRef<Condition> self(condition, condition->refs_);
+    internal::BackRef<Lock> lock(condition->lock_, condition->lock_->guards_);
     while (true) {
       T value = predicate();
       if (value) co_return value;
-      co_await condition->Wait();
+      co_await WaitWithout(self.get(), lock.get());
     }
   }
+
+  // Waits without `lock`, which is null if it is gone. `condition`: null if that is
+  // gone, and then nobody ends the wait but a cancellation.
+  static Coro<void> WaitWithout(Condition* condition, Lock* lock);
 
   void CheckCanNotify() const;
 

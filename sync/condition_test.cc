@@ -293,6 +293,52 @@ TEST_F(ConditionTest, WaitersOfADestroyedOneStillTakeTheLock) {
   EXPECT_FALSE(lock.Locked());
 }
 
+// The condition goes at any point of a wait, and then the task or the loop does.
+TEST_F(ConditionTest, AWaitForMayOutliveTheConditionAtAnyPoint) {
+  for (int variant = 0; variant < 64; ++variant) {
+    const bool has_own_lock = (variant & 1) != 0;
+    const bool is_notified = (variant & 2) != 0;
+    const bool holds = (variant & 4) != 0;
+    const bool is_cancelled = (variant & 8) != 0;
+    const int rounds = variant >> 4;
+    SCOPED_TRACE(variant);
+    TestLoop loop;
+    Lock lock;
+    auto condition =
+        has_own_lock ? std::make_unique<Condition>() : std::make_unique<Condition>(lock);
+    bool predicate = false;
+    const auto wait = [&]() -> Coro<bool> {
+      Lock::Guard guard = co_await condition->Acquire();
+      Outcome<bool> outcome = co_await NoThrow(condition->WaitFor([&] { return predicate; }));
+      EXPECT_EQ(lock.Locked(), !has_own_lock);
+      co_return std::move(outcome).value();
+    };
+    Task<bool> task = CreateTask(wait());
+    loop.RunRound();
+    if (is_notified) {
+      Lock::Guard guard = condition->TryAcquire();
+      condition->NotifyAll();
+      predicate = holds;
+    }
+    for (int i = 0; i < rounds; ++i) loop.RunRound();
+
+    condition.reset();
+    loop.RunUntilIdle();
+
+    // Who was told that it holds has not waited in vain.
+    EXPECT_EQ(task.Done(), is_notified && holds);
+    EXPECT_FALSE(lock.Locked());
+    if (!is_cancelled) {
+      loop.Close();
+      continue;
+    }
+    EXPECT_EQ(task.Cancel(), !(is_notified && holds));
+    loop.RunUntilIdle();
+    EXPECT_EQ(task.Cancelled(), !(is_notified && holds));
+    EXPECT_FALSE(lock.Locked());
+  }
+}
+
 TEST_F(ConditionTest, FramesMayGoBeforeOrAfterTheCondition) {
   auto waiter = [](Condition& condition) -> Coro<void> {
     Lock::Guard guard = co_await condition.Acquire();
