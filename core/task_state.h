@@ -74,6 +74,7 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   // From the root to the leaf.
   std::vector<StackFrame> GetStack() const;
+  bool has_begun() const { return run_fn() != &RunFirstStep; }
   bool is_running() const { return scheduler()->current_task == this; }
 
   std::string_view kind() const override { return "Task"; }

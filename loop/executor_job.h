@@ -39,10 +39,11 @@ class JobOnLoop final : public LoopOwned {
   }
   ~JobOnLoop() override { RemoveOutsiderFrom(*loop_); }
 
-  // The job has ended, or was dropped.
-  void Complete(Outcome<R> outcome) {
-    Future<R> future = std::move(future_);
-    LoopOwnedList::Destroy(this);
+  // The job has ended so: takes the result out of an rvalue, copies it else. If
+  // that throws, it is the future's error.
+  template <class O>
+  void Complete(O&& outcome) {
+    Future<R> future = Detach();
     if (future.Done()) return;  // Cancelled meanwhile.
     if (outcome.cancelled()) {
       future.Cancel();
@@ -51,11 +52,29 @@ class JobOnLoop final : public LoopOwned {
     } else if constexpr (std::is_void_v<R>) {
       future.SetResult();
     } else {
-      future.SetResult(outcome.Take());
+      try {
+        if constexpr (std::is_lvalue_reference_v<O>) {
+          future.SetResult(outcome.value());
+        } else {
+          future.SetResult(outcome.Take());
+        }
+      } catch (...) {
+        future.SetException(std::current_exception());
+      }
     }
   }
 
+  // The job was dropped.
+  void Cancel() { Detach().Cancel(); }
+
  private:
+  // The end of this.
+  Future<R> Detach() {
+    Future<R> future = std::move(future_);
+    LoopOwnedList::Destroy(this);
+    return future;
+  }
+
   EventLoop* loop_;
   Future<R> future_;
 };
@@ -71,42 +90,41 @@ class JobGate {
 };
 
 // The executor's half: run once on its thread, or destroyed unrun. Either way
-// the loop is told.
+// the loop is told, if there was one to tell.
+//
+// The outcome lies on the heap: on its way to the loop it does not move, which
+// might throw, where nobody can be told of it.
 template <class F, class R>
 class JobOnThread {
  public:
-  JobOnThread(F callable, LoopRef loop, JobOnLoop<R>* on_loop, std::shared_ptr<JobGate> gate)
-      : callable_(std::move(callable)),
-        loop_(std::move(loop)),
-        on_loop_(on_loop),
-        gate_(std::move(gate)) {}
+  JobOnThread(F callable, LoopRef loop, std::shared_ptr<JobGate> gate)
+      : callable_(std::move(callable)), loop_(std::move(loop)), gate_(std::move(gate)) {}
   JobOnThread(JobOnThread&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
       : callable_(std::move(other.callable_)),
         loop_(std::move(other.loop_)),
         on_loop_(std::exchange(other.on_loop_, nullptr)),
         gate_(std::move(other.gate_)) {}
   ~JobOnThread() {
-    if (on_loop_ == nullptr) return;
-    Outcome<R> outcome;
-    outcome.SetCancelled(std::make_exception_ptr(CancelledError()));
-    Tell(std::move(outcome));
+    if (on_loop_ != nullptr) Tell(nullptr);
   }
 
+  // REQUIRES: called before it is submitted.
+  void set_on_loop(JobOnLoop<R>* on_loop) { on_loop_ = on_loop; }
+
   void operator()() {
-    Outcome<R> outcome;
-    if (!gate_->Begin()) {
-      outcome.SetCancelled(std::make_exception_ptr(CancelledError()));
-    } else {
+    std::unique_ptr<Outcome<R>> outcome;
+    if (gate_->Begin()) {
+      outcome = std::make_unique<Outcome<R>>();
       try {
         if constexpr (std::is_void_v<R>) {
           (*callable_)();
-          outcome.Emplace();
+          outcome->Emplace();
         } else {
-          outcome.Emplace((*callable_)());
+          outcome->Emplace((*callable_)());
         }
       } catch (...) {
         // Nobody cancels a thread: whatever it threw is an error.
-        outcome.SetError(std::current_exception());
+        outcome->SetError(std::current_exception());
       }
     }
     callable_.reset();  // Here, on this thread, and before the loop hears of it.
@@ -114,11 +132,13 @@ class JobOnThread {
   }
 
  private:
-  void Tell(Outcome<R> outcome) {
+  // Null: it did not run.
+  void Tell(std::unique_ptr<Outcome<R>> outcome) {
     JobOnLoop<R>* on_loop = std::exchange(on_loop_, nullptr);
     try {
-      loop_.Post([on_loop, outcome = std::move(outcome)]() mutable {
-        on_loop->Complete(std::move(outcome));
+      loop_.Post([on_loop, outcome = std::move(outcome)]() {
+        if (outcome == nullptr) return on_loop->Cancel();
+        on_loop->Complete(std::move(*outcome));
       });
     } catch (const RuntimeError&) {
       // The loop is closed, and its half is gone with it.
@@ -127,7 +147,7 @@ class JobOnThread {
 
   std::optional<F> callable_;
   LoopRef loop_;
-  JobOnLoop<R>* on_loop_;  // Null once told. For the loop's thread alone.
+  JobOnLoop<R>* on_loop_ = nullptr;  // Null once told. For the loop's thread alone.
   std::shared_ptr<JobGate> gate_;
 };
 
@@ -137,12 +157,13 @@ auto SubmitJob(EventLoop& loop, Executor& executor, F callable, const SourceLoca
   if (SchedulerOf(loop).closed()) throw RuntimeError("Event loop is closed");
   Future<R> future = MakeFuture<R>(SchedulerOf(loop), location);
   auto gate = std::make_shared<JobGate>();
-  JobOnLoop<R>* on_loop = OwnedBy(loop).Add(std::make_unique<JobOnLoop<R>>(&loop, future));
+  JobOnThread<F, R> job(std::move(callable), RefOf(loop), gate);
+  job.set_on_loop(OwnedBy(loop).Add(std::make_unique<JobOnLoop<R>>(&loop, future)));
   try {
-    executor.Submit(JobOnThread<F, R>(std::move(callable), RefOf(loop), on_loop, gate));
+    executor.Submit(std::move(job));
   } catch (...) {
-    // The refused job has been destroyed, and has posted that it was dropped; the
-    // future is nobody's, and hears of it.
+    // The refused job posts that it was dropped when it is destroyed; the future is
+    // nobody's, and hears of it.
     future.Cancel();
     throw;
   }

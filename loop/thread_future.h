@@ -4,6 +4,7 @@
 #ifndef WEFT_LOOP_THREAD_FUTURE_H_
 #define WEFT_LOOP_THREAD_FUTURE_H_
 
+#include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -13,9 +14,11 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
+#include "weft/core/clock.h"
 #include "weft/core/errors.h"
 #include "weft/core/outcome.h"
 #include "weft/core/task.h"
+#include "weft/core/time_point.h"
 #include "weft/loop/event_loop.h"
 #include "weft/loop/loop_owned.h"
 #include "weft/loop/loop_ref.h"
@@ -32,33 +35,47 @@ class ThreadFutureState {
  public:
   explicit ThreadFutureState(LoopRef loop) : loop_(std::move(loop)) {}
 
-  // The first outcome counts. Any thread.
-  bool Complete(Outcome<T> outcome) {
+  // Ends it as `fill(Outcome<T>&)` says, in place, or with what that throws: a
+  // result is moved where an error can still be told to those who wait. Once, and
+  // by the one who has it to complete; from any thread.
+  template <class Fill>
+  void Complete(Fill fill) {
+    try {
+      fill(outcome_);
+    } catch (...) {
+      outcome_.SetCurrentException();
+    }
     std::vector<absl::AnyInvocable<void()>> callbacks;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (!outcome_.empty()) return false;
-      outcome_ = std::move(outcome);
+      is_done_ = true;
       callbacks.swap(callbacks_);
     }
     done_.notify_all();
     for (auto& callback : callbacks) callback();
-    return true;
+  }
+  // The loop was closed first.
+  void CompleteClosed() {
+    Complete([](Outcome<T>& outcome) {
+      outcome.SetCancelled(std::make_exception_ptr(CancelledError("Event loop is closed")));
+    });
   }
 
   bool Done() const {
     std::lock_guard<std::mutex> lock(mutex_);
-    return !outcome_.empty();
+    return is_done_;
   }
 
   bool WaitUntilDone(absl::Duration timeout) const {
+    const TimePoint deadline = SteadyClock::Read() + timeout;
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto is_done = [this] { return !outcome_.empty(); };
-    if (timeout == absl::InfiniteDuration()) {
-      done_.wait(lock, is_done);
-      return true;
+    while (!is_done_) {
+      const absl::Duration left = deadline - SteadyClock::Read();
+      if (left <= absl::ZeroDuration()) return false;
+      // Not all at once: what the library adds to its clock's reading overflows.
+      done_.wait_for(lock, absl::ToChronoNanoseconds(std::min(left, absl::Hours(24))));
     }
-    return done_.wait_for(lock, absl::ToChronoNanoseconds(timeout), is_done);
+    return true;
   }
 
   // REQUIRES: done. It does not change any more.
@@ -70,7 +87,7 @@ class ThreadFutureState {
   void OnDone(absl::AnyInvocable<void()> callback) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (outcome_.empty()) {
+      if (!is_done_) {
         callbacks_.push_back(std::move(callback));
         return;
       }
@@ -82,11 +99,14 @@ class ThreadFutureState {
 
   // The loop's half, for its thread alone: null before it began and once it ended.
   TaskForThread<T>* on_loop = nullptr;
+  // For the loop's thread as well: it was cancelled before it began.
+  bool is_cancel_requested = false;
 
  private:
   const LoopRef loop_;
   mutable std::mutex mutex_;
   mutable std::condition_variable done_;
+  bool is_done_ = false;
   Outcome<T> outcome_;
   std::vector<absl::AnyInvocable<void()>> callbacks_;
 };
@@ -102,30 +122,36 @@ class TaskForThread final : public LoopOwned {
   // By Close(), if the task is not done: nobody waits for ever.
   ~TaskForThread() override {
     shared_->on_loop = nullptr;
-    Outcome<T> outcome;
-    outcome.SetCancelled(std::make_exception_ptr(CancelledError("Event loop is closed")));
-    shared_->Complete(std::move(outcome));
+    if (!is_done_) shared_->CompleteClosed();
   }
 
-  void Cancel() { task_.Cancel(); }
+  // Behind the first step of the task, which is queued before this can be called:
+  // as in CPython, the coroutine begins in any case.
+  void Cancel() {
+    if (task_.task_state()->has_begun()) {
+      task_.Cancel();
+      return;
+    }
+    GetRunningLoop().CallSoon([shared = shared_] {
+      if (shared->on_loop != nullptr) shared->on_loop->Cancel();
+    });
+  }
 
   void OnTaskDone() {
-    Outcome<T> outcome;
-    try {
+    is_done_ = true;
+    shared_->Complete([this](Outcome<T>& outcome) {
       if constexpr (std::is_void_v<T>) {
         task_.TakeResult();
         outcome.Emplace();
       } else {
         outcome.Emplace(task_.TakeResult());
       }
-    } catch (...) {
-      outcome.SetCurrentException();
-    }
-    shared_->Complete(std::move(outcome));
+    });
     LoopOwnedList::Destroy(this);
   }
 
  private:
+  bool is_done_ = false;
   std::shared_ptr<ThreadFutureState<T>> shared_;
   Task<T> task_;
 };
@@ -139,18 +165,17 @@ class PostedCoro {
       : state_(std::move(state)), coro_(std::move(coro)) {}
   PostedCoro(PostedCoro&& other) noexcept = default;
   ~PostedCoro() {
-    if (state_ == nullptr) return;
-    Outcome<T> outcome;
-    outcome.SetCancelled(std::make_exception_ptr(CancelledError("Event loop is closed")));
-    state_->Complete(std::move(outcome));
+    if (state_ != nullptr) state_->CompleteClosed();
   }
 
   void operator()() {
     EventLoop& loop = GetRunningLoop();
     Task<T> task = loop.CreateTask(std::move(coro_));
+    const bool is_cancel_requested = state_->is_cancel_requested;
     auto* on_loop =
         loop.owned().Add(std::make_unique<TaskForThread<T>>(std::exchange(state_, nullptr), task));
     task.AddDoneCallback([on_loop](const Future<T>&) { on_loop->OnTaskDone(); });
+    if (is_cancel_requested) on_loop->Cancel();
   }
 
  private:
@@ -192,12 +217,15 @@ class ThreadFuture {
     return std::as_const(*state_).outcome().value();
   }
 
-  // Asks the task to end; the future is cancelled when it has. False if it is
-  // done already.
+  // Asks the task to end; the future is cancelled when it has. A coroutine that has
+  // not begun does so, and is cancelled where it first waits. False if it is done
+  // already.
   bool Cancel() {
     if (Done()) return false;
     try {
       state_->loop().Post([state = state_] {
+        // On the loop's own thread this runs before what lies in the inbox.
+        state->is_cancel_requested = true;
         if (state->on_loop != nullptr) state->on_loop->Cancel();
       });
     } catch (const RuntimeError&) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -246,6 +247,53 @@ TEST(ThreadsTest, AThreadFutureTimesOutAndCancels) {  // A-68
   EXPECT_FALSE(sleeping.Cancel());
 }
 
+// The loop's thread, and the coroutine may lie in the inbox, or be a task that has
+// not begun, or has, or has ended.
+WEFT_TEST_IN_REAL_TIME(ThreadsTest, ACancelIsNotLostAtWhateverPointItComes) {
+  const LoopRef ref = GetRunningLoop().Ref();
+  for (int rounds = 0; rounds < 6; ++rounds) {
+    for (const bool by_thread : {false, true}) {
+      std::vector<std::string> log;
+      const auto wait = [&]() -> Coro<void> {
+        log.push_back("begins");
+        Outcome<void> outcome = co_await NoThrow(Sleep(absl::InfiniteDuration()));
+        log.push_back(outcome.cancelled() ? "cancelled" : "ends");
+        outcome.value();
+      };
+      ThreadFuture<void> future;
+      bool accepted = false;
+      std::thread([&] { future = RunCoroutineThreadsafe(wait(), ref); }).join();
+      for (int i = 0; i < rounds; ++i) co_await Yield();
+
+      if (by_thread) {
+        std::thread([&] { accepted = future.Cancel(); }).join();
+      } else {
+        accepted = future.Cancel();
+      }
+      for (int i = 0; i < 10 && !future.Done(); ++i) co_await Yield();
+
+      EXPECT_TRUE(accepted);
+      EXPECT_TRUE(future.Cancelled());
+      EXPECT_FALSE(future.Cancel());
+      EXPECT_THAT(log, ElementsAre("begins", "cancelled")) << rounds << by_thread;
+    }
+  }
+}
+
+TEST(ThreadsTest, AThreadFutureMayBeWaitedForAsLongAsOneLikes) {
+  LoopThread loop;
+  for (const absl::Duration timeout :
+       {absl::Hours(24 * 365 * 100), absl::Hours(24 * 365 * 280), absl::Seconds(1e10),
+        absl::Seconds(1e18), absl::InfiniteDuration()}) {
+    EXPECT_EQ(RunCoroutineThreadsafe(AddLater(2, 3), loop.ref()).Result(timeout), 5);
+  }
+  ThreadFuture<void> sleeping = RunCoroutineThreadsafe(SleepForEver(), loop.ref());
+  for (const absl::Duration timeout : {absl::ZeroDuration(), absl::Seconds(-1e18),
+                                       -absl::InfiniteDuration(), absl::Nanoseconds(1)}) {
+    EXPECT_THROW(sleeping.Result(timeout), TimeoutError);
+  }
+}
+
 TEST(ThreadsTest, ALoopThatClosesCancelsWhatOthersWaitFor) {
   ThreadFuture<void> sleeping;
   {
@@ -317,6 +365,113 @@ WEFT_TEST_IN_REAL_TIME(WrapFutureTest, AThreadFutureCanBeAwaited) {  // A-46
 
 // what belongs to other threads is awaited through WrapFuture(), or not at all.
 static_assert(!Awaitable<ThreadFuture<int>>);
+
+// Its moves and copies throw, after so many; none if negative.
+class Fragile {
+ public:
+  Fragile() { ++alive; }
+  Fragile(Fragile&&) : Fragile() { Moved(); }
+  Fragile(const Fragile&) : Fragile() { Moved(); }
+  ~Fragile() { --alive; }
+
+  static inline std::atomic<int> moves_left = -1;
+  static inline std::atomic<int> alive = 0;
+
+ private:
+  static void Moved() {
+    if (moves_left >= 0 && moves_left-- == 0) throw std::runtime_error("moved");
+  }
+};
+struct FragileMoveOnly : Fragile {
+  FragileMoveOnly() {}
+  FragileMoveOnly(FragileMoveOnly&&) = default;
+};
+
+// Gives a Fragile by way of another thread.
+template <class T>
+Coro<void> GiveInEveryWay(std::vector<std::string>* how, int moves) {
+  const LoopRef ref = GetRunningLoop().Ref();
+  const auto note = [&](const Outcome<T>& outcome) {
+    how->push_back(outcome.has_value() ? "value" : DescribeException(outcome.exception()));
+  };
+  const auto make = []() -> Coro<T> { co_return T(); };
+  const auto set = [=] { Fragile::moves_left = moves; };
+
+  set();
+  auto job = [] { return T(); };
+  Outcome<T> by_job = co_await NoThrow(ToThread(job));
+  note(by_job);
+
+  set();
+  Outcome<T> by_thread;
+  auto wait = [&] {
+    ThreadFuture<T> future = RunCoroutineThreadsafe(make(), ref);
+    try {
+      future.Result();
+      by_thread.Emplace();
+    } catch (...) {
+      by_thread.SetCurrentException();
+    }
+  };
+  co_await ToThread(wait);
+  note(by_thread);
+
+  set();
+  ThreadFuture<T> future;
+  std::thread([&] { future = RunCoroutineThreadsafe(make(), ref); }).join();
+  Outcome<T> wrapped = co_await NoThrow(WrapFuture(future));
+  note(wrapped);
+  Fragile::moves_left = -1;
+}
+
+// Nobody waits for ever for a value that could not be moved to where it was to go.
+template <class T>
+void ExpectEveryMoveMayThrow() {
+  int values = 0;
+  for (int moves = 0; moves < 20; ++moves) {
+    std::vector<std::string> how;
+    Run(GiveInEveryWay<T>(&how, moves));
+    ASSERT_EQ(how.size(), 3);
+    for (const std::string& ended : how) {
+      EXPECT_THAT(ended, ::testing::AnyOf("value", "std::runtime_error: moved")) << moves;
+      values += ended == "value" ? 1 : 0;
+    }
+    EXPECT_EQ(Fragile::alive, 0);
+  }
+  EXPECT_GT(values, 15);
+}
+
+TEST(ThreadsTest, AResultWhoseMoveThrowsIsAnError) {
+  ExpectEveryMoveMayThrow<Fragile>();
+  ExpectEveryMoveMayThrow<FragileMoveOnly>();
+}
+
+TEST(ThreadsTest, AJobWhoseMoveThrowsIsRefusedAndKeepsNothingWaiting) {
+  int runs = 0;
+  for (int moves = 0; moves < 20; ++moves) {
+    const auto main = [&]() -> Coro<bool> {
+      auto job = [fragile = Fragile()] {};
+      Fragile::moves_left = moves;
+      bool ran = false;
+      try {
+        Future<void> future = ToThread(job);
+        co_await future;
+        ran = true;
+      } catch (const std::runtime_error&) {
+      }
+      Fragile::moves_left = -1;
+      co_await Sleep(absl::ZeroDuration());
+      co_return ran;
+    };
+    VirtualClock clock;  // Would stand still while a job is outstanding.
+    RunOptions options;
+    options.environment.clock = &clock;
+    runs += weft::Run(main(), options) ? 1 : 0;
+    EXPECT_EQ(Fragile::alive, 0);
+  }
+  EXPECT_GT(runs, 5);
+  EXPECT_LT(runs, 20);
+}
 
 ContextVar<int> request("request", 0);
 
