@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/errors.h"
 #include "weft/core/outcome.h"
 
 namespace weft::internal {
@@ -53,6 +54,12 @@ CompletionQueue::CompletionQueue(Scheduler* scheduler, std::vector<FutureStateRe
       scheduler_(scheduler),
       count_(futures.size()),
       entries_(std::make_unique<Entry[]>(count_)) {
+  for (const FutureStateRef& future : futures) {
+    if (future->scheduler() != scheduler->core()) {
+      throw ValueError(
+          "The future belongs to a different loop than the one specified as the loop argument");
+    }
+  }
   done_.reserve(count_);
   for (size_t i = 0; i < count_; ++i) {
     Entry& entry = entries_[i];

@@ -113,6 +113,7 @@ class [[nodiscard]] CompletedRange {
 //     Use(task->Result());
 //   }
 //
+// Errors: ValueError if a future is another loop's.
 // Threads: belongs to the loop's thread.
 // Python: asyncio.as_completed(), iterated asynchronously.
 template <internal::FutureLike F>

@@ -91,6 +91,17 @@ TEST_F(AsCompletedTest, WhatIsGivenTwiceComesOnceAndNothingFromNothing) {
   EXPECT_THAT(loop_.Run(Collect(std::vector<Task<int>>())), IsEmpty());
 }
 
+//
+TEST_F(AsCompletedTest, AnotherLoopsFutureIsRefused) {
+  std::vector<Future<int>> futures{MakeFuture<int>(loop_)};
+  VirtualScheduler other;
+
+  EXPECT_THAT(
+      [&] { (void)AsCompleted(futures); },
+      ::testing::ThrowsMessage<ValueError>(
+          "The future belongs to a different loop than the one specified as the loop argument"));
+}
+
 TEST_F(AsCompletedTest, MayBeDroppedEarly) {
   Task<int> slow = CreateTask(After(5));
   const auto main = [&]() -> Coro<> {

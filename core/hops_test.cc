@@ -496,6 +496,25 @@ TEST_F(HopsTest, FailureInAGroupIsTwoToSiblingsAndBodyAndFourToTheExit) {
   EXPECT_EQ(noted_.ended, "group");
 }
 
+// The completion is set already when the parent is asked, so that stays pending and
+// goes with the group.
+TEST_F(HopsTest, FailureOfTheOnlyChildIsTwoToTheExit) {
+  Moment failure;
+  Future<> future = MakePending();
+  auto body = [&](TaskGroup& group) -> Coro<> {
+    group.CreateTask(FailWith(future, &failure));
+    co_return;
+  };
+  Task<> task = Noting(WithTaskGroup(body), &noted_);
+  loop_.RunRound();
+
+  Cause([&] { future.SetResult(); });
+
+  EXPECT_EQ(noted_.round - failure.round, 2);
+  EXPECT_EQ(noted_.ended, "group");
+  EXPECT_EQ(task.Cancelling(), 0);
+}
+
 TEST_F(HopsTest, ExitOfAGroupWithoutChildrenIsNone) {
   const auto main = [&]() -> Coro<int> {
     const int before = loop_.round();
@@ -535,6 +554,32 @@ TEST_F(HopsTest, CancelOfATaskOnATaskIsOneForTheInnerAndTwoForTheOuterWhichCount
   EXPECT_EQ(noted_.round - cause.round, 2);
   EXPECT_EQ(inner_task.Cancelling(), 1);
   EXPECT_EQ(outer_task.Cancelling(), 1);
+}
+
+// The inner may swallow it, and is asked again by the next.
+TEST_F(HopsTest, AnInnerTaskThatSwallowsACancellationIsCancelledAgain) {
+  std::vector<int> rounds;
+  const auto stubborn = [&]() -> Coro<int> {
+    for (int i = 0; i < 2; ++i) {
+      Outcome<void> outcome = co_await NoThrow(MakePending());
+      EXPECT_TRUE(outcome.cancelled());
+      rounds.push_back(loop_.round());
+    }
+    co_return 1;
+  };
+  Task<int> inner = CreateTask(stubborn());
+  loop_.RunRound();
+  Task<> outer = Noting(inner, &noted_);
+
+  const Moment first = Cause([&] { outer.Cancel(); });
+  EXPECT_FALSE(outer.Done());
+  const Moment second = Cause([&] { outer.Cancel(); });
+
+  EXPECT_THAT(rounds, ElementsAre(first.round + 1, second.round + 1));
+  EXPECT_EQ(noted_.round - second.round, 2);
+  EXPECT_EQ(noted_.ended, "value");
+  EXPECT_EQ(inner.Cancelling(), 2);
+  EXPECT_EQ(outer.Cancelling(), 2);
 }
 
 TEST_F(HopsTest, CancelOfATaskThatIsQueuedIsThatSameEntry) {

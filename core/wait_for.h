@@ -42,6 +42,10 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
   }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
+    TaskState* task = handle.promise().task;
+    if (future_->state()->scheduler() != task->scheduler()) {
+      ThrowCannotAwait(task, future_->state());
+    }
     // In this order: what is cancelled may be a gather of this very task, and then
     // the task is told while it still runs, as in CPython.
     future_->state()->waiters().PushBack(this);

@@ -155,6 +155,25 @@ TEST_F(WaitForTest, WithNoTimeAGatherTimesOutToo) {
   EXPECT_THAT(loop_.TakeErrorMessages(), ElementsAre());
 }
 
+//
+TEST_F(WaitForTest, AnotherLoopsFutureIsRefusedAndNotCancelled) {
+  Future<int> future = MakeFuture<int>(loop_);
+  VirtualScheduler other;
+  for (const absl::Duration timeout : {absl::Seconds(1), kNone}) {
+    const auto main = [&]() -> Coro<std::string> {
+      try {
+        co_await WaitFor(future, timeout);
+      } catch (const RuntimeError& error) {
+        co_return error.what();
+      }
+      co_return "";
+    };
+
+    EXPECT_THAT(other.Run(main()), ::testing::HasSubstr("attached to a different loop"));
+    EXPECT_FALSE(future.Done());
+  }
+}
+
 // WFOR 118
 TEST_F(WaitForTest, ACancellationReachesWhatIsAwaited) {
   for (const absl::Duration timeout : {absl::Seconds(5), kNone}) {

@@ -385,6 +385,29 @@ TEST_F(GuideTest, FromAThread) {
   EXPECT_THAT(Events(), ElementsAre("on the loop's thread", "<a>"));
 }
 
+// [snippet background-loop]
+class BackgroundLoop {
+ public:
+  BackgroundLoop() : loop_(*EventLoop::Create()), thread_([this] { loop_->RunForever(); }) {}
+  ~BackgroundLoop() {
+    loop_->Ref().Post([] { GetRunningLoop().Stop(); });
+    thread_.join();
+    loop_->Close();
+  }
+  LoopRef ref() const { return loop_->Ref(); }
+
+ private:
+  std::unique_ptr<EventLoop> loop_;
+  std::thread thread_;
+};
+// [end]
+
+//
+TEST_F(GuideTest, ALoopBesideTheMainThread) {
+  BackgroundLoop background;
+  EXPECT_EQ(RunCoroutineThreadsafe(Fetch("a"), background.ref()).Result(), "<a>");
+}
+
 // -- Diagnostics
 
 WEFT_TEST_F(GuideTest, Stack) {

@@ -18,6 +18,7 @@
 #include "weft/core/errors.h"
 #include "weft/core/log.h"
 #include "weft/core/sleep.h"
+#include "weft/poller/poller_registry.h"
 
 namespace weft {
 namespace {
@@ -844,6 +845,28 @@ TEST(EventLoopUnclosedTest, TheDestructorClosesWithAWarning) {  // A-60
 }
 
 // -- Making one.
+
+TEST(EventLoopCreateTest, TheLoopSaysWhichPollerItHas) {
+  std::unique_ptr<EventLoop> by_default = *EventLoop::Create();
+  EXPECT_EQ(by_default->poller_name(), DefaultPollerName());
+  LoopOptions options;
+  options.poller = "poll";  // On every POSIX system.
+  std::unique_ptr<EventLoop> by_name = *EventLoop::Create(options);
+  EXPECT_EQ(by_name->poller_name(), "poll");
+
+  // The same rules, whichever it is.
+  for (EventLoop* loop : {by_default.get(), by_name.get()}) {
+    std::vector<std::string> log;
+    loop->CallLater(absl::ZeroDuration(), [&] {
+      log.push_back("later");
+      loop->Stop();
+    });
+    loop->CallSoon([&] { log.push_back("soon"); });
+    loop->RunForever();
+    EXPECT_THAT(log, ElementsAre("soon", "later"));
+    loop->Close();
+  }
+}
 
 TEST(EventLoopCreateTest, AnUnknownPollerIsNamed) {
   LoopOptions options;

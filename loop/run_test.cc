@@ -7,7 +7,10 @@
 
 #include <latch>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/async_generator.h"
 #include "weft/core/context_var.h"
+#include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/to_thread.h"
@@ -60,6 +64,55 @@ TEST_F(RunTest, GivesTheValueOrThrowsTheError) {  // RUN 39, A-50
   EXPECT_EQ(*weft::Run(GiveMoveOnly(), options_), 5);
   EXPECT_EQ(ThrownBy([this] { weft::Run(Throw(), options_); }), "weft::TimeoutError: unchanged");
   EXPECT_EQ(ThrownBy([this] { weft::Run(ThrowInt(), options_); }), "int: 42");
+}
+
+struct OwnError : std::runtime_error {
+  OwnError() : std::runtime_error("own") {}
+};
+
+// Throws `value`, at once or after a wait.
+template <class T>
+Coro<int> ThrowValue(T value, bool waits) {
+  if (waits) co_await Yield();
+  throw value;
+}
+
+// Whether what `awaitable` throws is a T equal to `value`.
+template <class T, class A>
+Coro<bool> Catches(T value, A awaitable) {
+  try {
+    (void)co_await std::move(awaitable);
+  } catch (const T& caught) {
+    if constexpr (std::is_class_v<T>) {
+      co_return std::string(caught.what()) == value.what() && typeid(caught) == typeid(T);
+    } else {
+      co_return caught == value;
+    }
+  } catch (...) {
+  }
+  co_return false;
+}
+
+template <class T>
+Coro<void> ExpectThrownAsItWas(T value) {
+  for (const bool waits : {false, true}) {
+    const bool by_coro = co_await Catches(value, ThrowValue(value, waits));
+    EXPECT_TRUE(by_coro);
+    const bool by_task = co_await Catches(value, CreateTask(ThrowValue(value, waits)));
+    EXPECT_TRUE(by_task);
+    const bool by_gather = co_await Catches(value, Gather(ThrowValue(value, waits)));
+    EXPECT_TRUE(by_gather);
+  }
+}
+
+TEST_F(RunTest, WhateverIsThrownIsCaughtAsItWas) {  // CXX 90
+  weft::Run(ExpectThrownAsItWas(42), options_);
+  weft::Run(ExpectThrownAsItWas<const char*>("text"), options_);
+  weft::Run(ExpectThrownAsItWas(OwnError()), options_);
+
+  EXPECT_THROW(weft::Run(ThrowValue(42, true), options_), int);
+  EXPECT_THROW(weft::Run(ThrowValue<const char*>("text", true), options_), const char*);
+  EXPECT_THROW(weft::Run(ThrowValue(OwnError(), true), options_), OwnError);
 }
 
 Coro<int> GiveRef(LoopRef* ref, bool throws) {

@@ -22,6 +22,7 @@ absl::Status ProbeBroken() { return absl::UnimplementedError("no such kernel"); 
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
+//
 TEST(PollerRegistryTest, TheDefaultIsMade) {
   const absl::StatusOr<std::unique_ptr<Poller>> poller = MakePoller();
 
