@@ -6,11 +6,14 @@
 
 #include <concepts>
 #include <coroutine>
+#include <exception>
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "weft/core/coro_promise.h"
 #include "weft/core/outcome.h"
+#include "weft/core/runnable.h"
 #include "weft/core/task_state.h"
 
 namespace weft {
@@ -113,15 +116,12 @@ class ForeignAwaiter {
   bool await_suspend(std::coroutine_handle<Promise> handle) {
     TaskState* task = handle.promise().task;
     bridge_ = Bridge::To(task);
-    using Result = decltype(inner_.await_suspend(bridge_.handle()));
-    if constexpr (std::is_void_v<Result>) {
-      inner_.await_suspend(bridge_.handle());
-    } else if constexpr (std::is_same_v<Result, bool>) {
-      if (!inner_.await_suspend(bridge_.handle())) return false;
-    } else {
-      const std::coroutine_handle<> next = inner_.await_suspend(bridge_.handle());
-      if (next == bridge_.handle()) return false;
-      next.resume();
+    try {
+      if (!SuspendInner()) return false;
+    } catch (...) {
+      // It has resumed the bridge before it threw: the task is queued, so it waits.
+      if (!static_cast<Runnable*>(task)->is_linked()) throw;
+      error_ = std::current_exception();
     }
     task_ = task;
     task->Suspend(handle, nullptr);
@@ -129,14 +129,31 @@ class ForeignAwaiter {
   }
 
   decltype(auto) await_resume() {
+    if (ABSL_PREDICT_FALSE(error_ != nullptr)) std::rethrow_exception(error_);
     if (task_ != nullptr) task_->ThrowIfCancelled();
     return inner_.await_resume();
   }
 
  private:
+  // False: it goes on at once.
+  bool SuspendInner() {
+    using Result = decltype(inner_.await_suspend(bridge_.handle()));
+    if constexpr (std::is_void_v<Result>) {
+      inner_.await_suspend(bridge_.handle());
+    } else if constexpr (std::is_same_v<Result, bool>) {
+      return inner_.await_suspend(bridge_.handle());
+    } else {
+      const std::coroutine_handle<> next = inner_.await_suspend(bridge_.handle());
+      if (next == bridge_.handle()) return false;
+      next.resume();
+    }
+    return true;
+  }
+
   A inner_;
   TaskState* task_ = nullptr;
   Bridge bridge_{std::coroutine_handle<>()};
+  std::exception_ptr error_;
 };
 
 // The awaiter that a coroutine of weft uses for `a`.
@@ -156,6 +173,7 @@ template <class Awaiter>
 class AwaiterRef {
  public:
   explicit AwaiterRef(Awaiter& awaiter) : awaiter_(&awaiter) {}
+  Awaiter& get() const { return *awaiter_; }
 
   bool await_ready() { return awaiter_->await_ready(); }
   template <class Promise>

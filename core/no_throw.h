@@ -5,9 +5,13 @@
 #define WEFT_CORE_NO_THROW_H_
 
 #include <coroutine>
+#include <exception>
+#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
 #include "weft/core/awaitable.h"
 #include "weft/core/outcome.h"
 
@@ -36,35 +40,121 @@ auto ResumeAsOutcome(Awaiter& awaiter) {
   }
 }
 
-// `A` is kept: an awaitable given as a temporary moves in.
+// An awaiter, or what one of its steps threw. A reference is kept as one.
+template <class Awaiter>
+class AwaiterOrError {
+  using Stored = std::conditional_t<std::is_reference_v<Awaiter>,
+                                    AwaiterRef<std::remove_reference_t<Awaiter>>, Awaiter>;
+
+ public:
+  template <class A>
+  explicit AwaiterOrError(A&& awaitable) {
+    try {
+      ::new (&awaiter_) Stored(ToWeftAwaiter(std::forward<A>(awaitable)));
+    } catch (...) {
+      SetCurrentException();
+    }
+  }
+  AwaiterOrError(const AwaiterOrError&) = delete;
+  ~AwaiterOrError() {
+    if (ABSL_PREDICT_FALSE(has_error_)) {
+      error_.~exception_ptr();
+    } else {
+      awaiter_.~Stored();
+    }
+  }
+
+  bool has_error() const { return has_error_; }
+  const std::exception_ptr& error() const { return error_; }
+  auto& awaiter() {
+    if constexpr (std::is_reference_v<Awaiter>) {
+      return awaiter_.get();
+    } else {
+      return awaiter_;
+    }
+  }
+
+  // The awaiter has thrown, and goes.
+  ABSL_ATTRIBUTE_NOINLINE void Fail() {
+    awaiter_.~Stored();
+    SetCurrentException();
+  }
+
+ private:
+  void SetCurrentException() {
+    ::new (&error_) std::exception_ptr(std::current_exception());
+    has_error_ = true;
+  }
+
+  union {
+    Stored awaiter_;
+    std::exception_ptr error_;
+  };
+  bool has_error_ = false;
+};
+
+// `A` is kept: an awaitable given as a temporary moves in. Whatever step of the
+// await throws, what it throws is the outcome; before the end that is a misuse (a
+// coroutine that was awaited before, another loop's lock) or a body's function.
 template <class A>
 class [[nodiscard]] NoThrowAwaiter {
  public:
   using ValueType = std::remove_cvref_t<AwaitResult<A>>;
 
   explicit NoThrowAwaiter(A&& awaitable)
-      : awaitable_(std::forward<A>(awaitable)),
-        awaiter_(ToWeftAwaiter(std::forward<A>(awaitable_))) {}
+      : awaitable_(std::forward<A>(awaitable)), inner_(std::forward<A>(awaitable_)) {}
   NoThrowAwaiter(const NoThrowAwaiter&) = delete;
 
-  bool await_ready() { return awaiter_.await_ready(); }
-
-  template <class Promise>
-  auto await_suspend(std::coroutine_handle<Promise> handle) {
-    return awaiter_.await_suspend(handle);
+  bool await_ready() noexcept {
+    if (ABSL_PREDICT_FALSE(inner_.has_error())) return true;
+    try {
+      return inner_.awaiter().await_ready();
+    } catch (...) {
+      inner_.Fail();
+      return true;
+    }
   }
 
-  Outcome<ValueType> await_resume() { return ResumeAsOutcome(awaiter_); }
-  // So that it is one of weft's awaiters. It cannot fail.
-  Outcome<Outcome<ValueType>> await_outcome() {
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    try {
+      if constexpr (std::is_void_v<decltype(inner_.awaiter().await_suspend(handle))>) {
+        inner_.awaiter().await_suspend(handle);
+        return true;
+      } else {
+        return inner_.awaiter().await_suspend(handle);
+      }
+    } catch (...) {
+      inner_.Fail();
+      return false;
+    }
+  }
+
+  // Inline, or each await would be a call more.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE Outcome<ValueType> await_resume() noexcept {
+    try {
+      if (ABSL_PREDICT_FALSE(inner_.has_error())) std::rethrow_exception(inner_.error());
+      return ResumeAsOutcome(inner_.awaiter());
+    } catch (...) {
+      Outcome<ValueType> outcome;
+      outcome.SetCurrentException();
+      return outcome;
+    }
+  }
+  // So that it is one of weft's awaiters. Only a move of the value may fail.
+  Outcome<Outcome<ValueType>> await_outcome() noexcept {
     Outcome<Outcome<ValueType>> outcome;
-    outcome.Emplace(await_resume());
+    try {
+      outcome.Emplace(await_resume());
+    } catch (...) {
+      outcome.SetCurrentException();
+    }
     return outcome;
   }
 
  private:
   A awaitable_;  // A reference, for an lvalue.
-  decltype(ToWeftAwaiter(std::declval<A>())) awaiter_;
+  AwaiterOrError<decltype(ToWeftAwaiter(std::declval<A>()))> inner_;
 };
 
 // What NoThrow() returns.
@@ -92,6 +182,9 @@ class [[nodiscard]] NoThrowAwaitable {
 //
 // A cancellation counts as delivered when it is returned here: whoever does not
 // want to end must not, and whoever does throws it on by `reply.value()`.
+//
+// A misuse that the await finds out is an outcome as well. What is thrown before the
+// await, by the expression that makes `awaitable`, is not caught.
 template <Awaitable A>
 internal::NoThrowAwaitable<A> NoThrow(A&& awaitable) {
   return internal::NoThrowAwaitable<A>(std::forward<A>(awaitable));
