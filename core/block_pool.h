@@ -77,6 +77,14 @@ inline void FreeBlock(void* block, size_t size) noexcept {
 struct PooledObject {
   static void* operator new(size_t size) { return AllocateBlock(size); }
   static void operator delete(void* block, size_t size) noexcept { FreeBlock(block, size); }
+  // Blocks are aligned to 16 bytes: what needs more, as a future of a vector
+  // register's type does, is not pooled.
+  static void* operator new(size_t size, std::align_val_t alignment) {
+    return ::operator new(size, alignment);
+  }
+  static void operator delete(void* block, std::align_val_t alignment) noexcept {
+    ::operator delete(block, alignment);
+  }
 };
 
 }  // namespace weft::internal

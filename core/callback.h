@@ -45,6 +45,20 @@ class CallbackSlot : public Timer {
   // A free slot of this thread's list.
   static CallbackSlot* Allocate();
 
+  // The same with `callable` in it. If copying or moving that there throws, nothing
+  // has happened.
+  template <class F>
+  static CallbackSlot* Make(F&& callable, const SourceLocation& location) {
+    CallbackSlot* slot = Allocate();
+    try {
+      slot->Bind(std::forward<F>(callable), location);
+    } catch (...) {
+      slot->Recycle();
+      throw;
+    }
+    return slot;
+  }
+
   CallbackSlot() : Timer(nullptr) {}
   CallbackSlot(const CallbackSlot&) = delete;
 

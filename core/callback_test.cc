@@ -4,6 +4,7 @@
 #include "weft/core/callback.h"
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
+#include "weft/core/future.h"
 #include "weft/testing/virtual_scheduler.h"
 
 namespace weft {
@@ -141,6 +143,44 @@ TEST_F(CallbackTest, AClosureMayCallIntoTheLoopWhenItIsDestroyed) {
   loop_.RunUntilIdle();
 
   EXPECT_THAT(log_, ElementsAre("from a destructor", "from a destructor"));
+}
+
+// Copying it throws, whatever its size.
+template <size_t kSize>
+struct ThrowsOnCopy {
+  ThrowsOnCopy() {}
+  ThrowsOnCopy(const ThrowsOnCopy&) { throw std::runtime_error("copied"); }
+  void operator()() const {}
+  template <class T>
+  void operator()(const T&) const {}
+  char bytes[kSize];
+};
+
+TEST_F(CallbackTest, ACallableWhoseCopyThrowsLeavesNothingBehind) {
+  const auto next_slot = [] {
+    internal::CallbackSlot* slot = internal::CallbackSlot::Make([] {}, SourceLocation());
+    slot->Drop();
+    return slot;
+  };
+  const ThrowsOnCopy<1> small;
+  const ThrowsOnCopy<100> large;
+  Future<int> pending = MakeFuture<int>(loop_);
+  Future<int> done = MakeFuture<int>(loop_);
+  done.SetResult(1);
+  internal::CallbackSlot* const slot = next_slot();
+
+  const auto try_all = [&](const auto& callable) {
+    EXPECT_THROW(loop_.CallSoon(callable), std::runtime_error);
+    EXPECT_THROW(loop_.CallLater(absl::Seconds(1), callable), std::runtime_error);
+    EXPECT_THROW(loop_.CallAt(loop_.Now(), callable), std::runtime_error);
+    EXPECT_THROW(pending.AddDoneCallback(callable), std::runtime_error);
+    EXPECT_THROW(done.AddDoneCallback(callable), std::runtime_error);
+  };
+  try_all(small);
+  try_all(large);
+
+  EXPECT_EQ(next_slot(), slot);
+  EXPECT_FALSE(loop_.RunRound());
 }
 
 TEST_F(CallbackTest, AClosedLoopRefuses) {

@@ -90,6 +90,9 @@ class [[nodiscard]] CoroAwaiter : public CoroAwaiterBase {
 
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
+    static_assert(alignof(Outcome<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                  "frames of coroutines are no more strictly aligned than this: await a task of "
+                  "the coroutine, or return a std::unique_ptr");
     CoroPromise& awaiting = handle.promise();
     CoroPromise& called =
         std::coroutine_handle<CoroPromise>::from_address(child.address()).promise();

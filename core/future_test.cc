@@ -3,6 +3,7 @@
 
 #include "weft/core/future.h"
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -407,6 +408,27 @@ TEST_F(FutureTest, CompletingOneOfAClosedLoopQueuesNothingAndThrowsNothing) {
   EXPECT_THROW(second.AddDoneCallback([](Future<int>) {}), RuntimeError);
   first = Future<int>();
   EXPECT_EQ(held.use_count(), 1);
+}
+
+// As vector registers' types are.
+struct alignas(64) Wide {
+  bool IsAligned() const { return reinterpret_cast<uintptr_t>(this) % 64 == 0; }
+  char bytes[64] = {};
+};
+
+TEST_F(FutureTest, AResultMayBeStrictlyAligned) {
+  std::vector<Future<Wide>> futures;
+  for (int i = 0; i < 100; ++i) {
+    if (i % 2 == 0) {
+      futures.push_back(MakeFuture<Wide>(loop_));
+      futures.back().SetResult(Wide());
+    } else {
+      futures.push_back(CreateTask([]() -> Coro<Wide> { co_return Wide(); }));
+    }
+  }
+  loop_.RunUntilIdle();
+
+  for (const Future<Wide>& future : futures) EXPECT_TRUE(future.Result().IsAligned());
 }
 
 }  // namespace

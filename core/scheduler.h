@@ -158,8 +158,8 @@ class Scheduler {
   // A slot with `callable` and the context of now, in no queue.
   template <class F>
   internal::CallbackSlot* MakeCallback(F&& callable, const SourceLocation& location) {
-    internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
-    slot->Bind(std::forward<F>(callable), location);
+    internal::CallbackSlot* slot =
+        internal::CallbackSlot::Make(std::forward<F>(callable), location);
     const internal::ContextRef* context = core_->context();
     if (context != nullptr && *context) slot->context() = *context;
     return slot;

@@ -82,9 +82,7 @@ class EventLoop final : public Scheduler {
     requires(!internal::ReturnsCoroutine<F>)
   Handle CallSoonThreadsafe(F&& callable,
                             const SourceLocation& location = SourceLocation::current()) {
-    internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
-    slot->Bind(std::forward<F>(callable), location);
-    return shared_->Post(slot);
+    return shared_->Post(internal::CallbackSlot::Make(std::forward<F>(callable), location));
   }
 
   // What other threads may hold instead of the loop. Any thread.

@@ -102,9 +102,7 @@ class LoopRef {
   template <class F>
     requires(!internal::ReturnsCoroutine<F>)
   void Post(F&& callable, const SourceLocation& location = SourceLocation::current()) const {
-    internal::CallbackSlot* slot = internal::CallbackSlot::Allocate();
-    slot->Bind(std::forward<F>(callable), location);
-    shared_->Post(slot);
+    shared_->Post(internal::CallbackSlot::Make(std::forward<F>(callable), location));
   }
 
   // True on the thread that is running the loop now.

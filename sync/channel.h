@@ -90,7 +90,13 @@ class [[nodiscard]] ChannelReceiveAwaiter : public Waiter {
       : channel_(other.channel_) {}
   ~ChannelReceiveAwaiter() {
     // The frame goes in the midst of the wait.
-    if (ABSL_PREDICT_FALSE(is_linked() && value_.has_value())) GiveBack();
+    if (ABSL_PREDICT_FALSE(is_linked() && value_.has_value())) {
+      try {
+        GiveBack();
+      } catch (...) {
+        // Its move threw: it cannot be kept.
+      }
+    }
   }
 
   bool await_ready() const { return channel_->CanReceive(); }
@@ -140,8 +146,16 @@ class [[nodiscard]] ChannelReceiveAwaiter : public Waiter {
 
   void GiveBack() {
     Unlink();
+    // Also if the move throws.
+    struct Gone {
+      ~Gone() {
+        value->reset();
+        if (channel != nullptr) channel->OnDelivered();
+      }
+      std::optional<T>* value;
+      Channel<T>* channel;
+    } gone{&value_, channel_};
     if (channel_ != nullptr) channel_->TakeBack(*std::move(value_));
-    value_.reset();
   }
 
   Channel<T>* channel_;  // Null once that is destroyed.
@@ -228,12 +242,12 @@ class Channel {
     if (ABSL_PREDICT_FALSE(!returned_.empty())) return returned_.PopFront();
     internal::ChannelSendAwaiter<T>* sender = FirstWaiting(senders_);
     if (!buffer_.empty()) {
-      std::optional<T> value(buffer_.PopFront());
+      // In this order: if that move throws, nothing has been taken out.
       if (sender != nullptr) {
         buffer_.PushBack(std::move(sender->value_));
         Accept(sender);
       }
-      return value;
+      return buffer_.PopFront();
     }
     if (sender == nullptr) return std::nullopt;
     std::optional<T> value(std::move(sender->value_));
@@ -315,7 +329,6 @@ class Channel {
     } else {
       returned_.PushBack(std::move(value));
     }
-    OnDelivered();
   }
 
   // One value less is on its way.

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -286,6 +287,83 @@ TEST_F(ChannelTest, TextShowsTheState) {
   std::ostringstream out;
   out << channel;
   EXPECT_EQ(out.str(), "<Channel capacity=unbounded size=0 closed>");
+}
+
+// Its moves throw, after so many; none if negative.
+struct Fragile {
+  explicit Fragile(int n) : number(n) {}
+  Fragile(Fragile&& other) : number(other.number) {
+    if (moves_left >= 0 && moves_left-- == 0) {
+      broken = number;
+      throw std::runtime_error("moved");
+    }
+  }
+  Fragile& operator=(Fragile&&) = default;
+  static inline int moves_left = -1;
+  static inline int broken = 0;  // The one whose move threw.
+  int number;
+};
+
+// A value whose move throws may be lost, and who moved it is told; no other is.
+TEST_F(ChannelTest, AMoveThatThrowsLosesNoOtherValue) {
+  for (int variant = 0; variant < 16 * 24; ++variant) {
+    SCOPED_TRACE(variant);
+    TestLoop loop;
+    Channel<Fragile> channel(variant % 4);
+    const bool receiver_is_cancelled = (variant & 4) != 0;
+    const bool tries = (variant & 8) != 0;
+    std::set<int> accepted, received;
+    int errors = 0;
+    const auto send = [&](int number) -> Coro<void> {
+      try {
+        bool taken = co_await channel.Send(Fragile(number));
+        if (taken) accepted.insert(number);
+      } catch (const std::runtime_error&) {
+        ++errors;
+      }
+    };
+    const auto receive = [&]() -> Coro<void> {
+      Outcome<std::optional<Fragile>> outcome = co_await NoThrow(channel.Receive());
+      if (outcome.cancelled()) co_return;
+      if (outcome.has_exception()) {
+        ++errors;
+      } else if (outcome.value().has_value()) {
+        EXPECT_TRUE(received.insert(outcome.value()->number).second);
+      }
+    };
+    Task<void> first = CreateTask(receive());
+    loop.RunRound();
+    Fragile::broken = 0;
+    Fragile::moves_left = variant / 16;
+    for (int i = 1; i <= 4; ++i) Spawn(send(i));
+    loop.RunRound();
+    if (receiver_is_cancelled) first.Cancel();
+    for (int i = 0; i < 8; ++i) {
+      if (!tries) {
+        Spawn(receive());
+      } else {
+        try {
+          std::optional<Fragile> value = channel.TryReceive();
+          if (value) received.insert(value->number);
+        } catch (const std::runtime_error&) {
+          ++errors;
+        }
+      }
+      loop.RunRound();
+    }
+    Fragile::moves_left = -1;
+    loop.RunUntilIdle();
+    while (std::optional<Fragile> value = channel.TryReceive()) received.insert(value->number);
+    channel.Close();
+    loop.RunUntilIdle();
+
+    EXPECT_EQ(loop.pending_tasks(), 0);
+    EXPECT_EQ(errors, Fragile::broken != 0 ? 1 : 0);
+    accepted.erase(Fragile::broken);
+    received.erase(Fragile::broken);
+    EXPECT_EQ(accepted, received);
+    EXPECT_EQ(accepted.size(), Fragile::broken != 0 ? 3 : 4);
+  }
 }
 
 // Every accepted value is received once, no other one ever; one receiver at a

@@ -8,6 +8,20 @@
 
 namespace weft {
 
+namespace internal {
+
+Cancellable::Step LockAwaiter::BeginCancel(const std::exception_ptr& error) {
+  if (is_waiting() && lock_ != nullptr) --lock_->claims_;
+  return Waiter::BeginCancel(error);
+}
+
+// The task was cancelled; if the lock is free, it may have been woken for it.
+void LockAwaiter::PassOn() {
+  if (!lock_->locked_) lock_->WakeFirst();
+}
+
+}  // namespace internal
+
 void Lock::ThrowNotAcquired() { throw RuntimeError("Lock is not acquired."); }
 
 std::string Lock::ToString() const {

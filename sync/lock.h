@@ -5,9 +5,13 @@
 #define WEFT_SYNC_LOCK_H_
 
 #include <coroutine>
+#include <cstddef>
+#include <exception>
 #include <ostream>
 #include <string>
 
+#include "absl/base/optimization.h"
+#include "weft/core/cancellable.h"
 #include "weft/core/intrusive_list.h"
 #include "weft/core/outcome.h"
 #include "weft/core/waiter.h"
@@ -31,11 +35,14 @@ class [[nodiscard]] LockAwaiter : public Waiter {
   inline Guard<Lock> await_resume();
   inline Outcome<Guard<Lock>> await_outcome();
 
+  Step BeginCancel(const std::exception_ptr& error) override;
+
  private:
   friend class weft::Lock;
 
   // True if the await is to throw. Else the lock is taken.
   inline bool Finish();
+  void PassOn();
   inline Guard<Lock> MakeGuard() const;
 
   Lock* lock_;  // Null once that is destroyed.
@@ -112,13 +119,7 @@ class Lock {
   [[noreturn]] static void ThrowNotAcquired();
 
   // Whether a newcomer may take it: nobody has it, or is on the way to it.
-  bool IsFree() {
-    if (locked_) return false;
-    for (internal::LockAwaiter* w = waiters_.front(); w != nullptr; w = waiters_.Next(w)) {
-      if (!w->was_cancelled()) return false;
-    }
-    return true;
-  }
+  bool IsFree() const { return !locked_ && (waiters_.empty() || claims_ == 0); }
 
   Guard MakeGuard() { return Guard(this); }
 
@@ -135,6 +136,9 @@ class Lock {
   }
 
   bool locked_ = false;
+  // Waiters that are not cancelled: a newcomer goes behind them. Too many while a loop
+  // destroys their frames; it starts anew when nobody waits.
+  size_t claims_ = 0;
   List<internal::LockAwaiter> waiters_;  // Each until its task resumes.
   internal::BackRefs<Lock> guards_;
 };
@@ -147,8 +151,11 @@ template <class Promise>
 void LockAwaiter::await_suspend(std::coroutine_handle<Promise> handle) {
   if (LockAwaiter* other = lock_->waiters_.front()) {
     WaiterList::CheckSameLoop(other, handle.promise().task);
+  } else {
+    lock_->claims_ = 0;
   }
   lock_->waiters_.PushBack(this);
+  ++lock_->claims_;
   Begin(handle);
 }
 
@@ -156,10 +163,11 @@ bool LockAwaiter::Finish() {
   Unlink();
   const bool cancelled = End();
   if (ABSL_PREDICT_FALSE(lock_ == nullptr)) return cancelled;
+  if (was_woken()) --lock_->claims_;
   if (ABSL_PREDICT_TRUE(!cancelled)) {
     lock_->locked_ = true;
-  } else if (!lock_->locked_) {
-    lock_->WakeFirst();
+  } else {
+    PassOn();
   }
   return cancelled;
 }

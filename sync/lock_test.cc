@@ -50,6 +50,72 @@ TEST_F(LockTest, ReleaseOfAFreeLockIsAnError) {
               ::testing::ThrowsMessage<RuntimeError>("Lock is not acquired."));
 }
 
+// Whoever asks for the lock does not count those who wait, nor do those who were
+// cancelled and have not left yet hold a newcomer up.
+TEST_F(LockTest, ManyWhoWereCancelledCostANewcomerNothing) {
+  constexpr int kMany = 20'000;
+  Lock::Guard guard = lock_->TryAcquire();
+  std::vector<Task<void>> tasks;
+  for (int i = 0; i < kMany; ++i) tasks.push_back(CreateTask(Holder(i)));
+  loop_.RunRound();
+  for (int i = 0; i < kMany; ++i) {
+    EXPECT_FALSE(lock_->TryAcquire());
+    tasks[i].Cancel();
+  }
+  guard.Release();
+  for (int i = 0; i < kMany; ++i) EXPECT_TRUE(lock_->TryAcquire());
+
+  loop_.RunUntilIdle();
+  for (const Task<void>& task : tasks) EXPECT_TRUE(task.Cancelled());
+  EXPECT_FALSE(lock_->Locked());
+}
+
+// Cancelled before and after it was woken, in both orders, and frames that go.
+TEST_F(LockTest, ANewcomerWaitsBehindThoseWhoAreNotCancelled) {
+  for (int variant = 0; variant < 16; ++variant) {
+    SCOPED_TRACE(variant);
+    TestLoop loop;
+    Lock lock;
+    const auto hold = [&]() -> Coro<void> {
+      Lock::Guard guard = co_await lock.Acquire();
+      co_await Yield();
+    };
+    Lock::Guard guard = lock.TryAcquire();
+    Task<void> first = CreateTask(hold());
+    Task<void> second = CreateTask(hold());
+    loop.RunRound();
+    if ((variant & 1) != 0) first.Cancel();
+    if ((variant & 2) != 0) guard.Release();
+    if ((variant & 4) != 0) first.Cancel();
+    if ((variant & 8) != 0) second.Cancel();
+    guard.Release();
+
+    const bool first_is_out = (variant & 1) != 0 || ((variant & 4) != 0 && (variant & 2) == 0);
+    const bool all_are_out = first_is_out && (variant & 8) != 0;
+    EXPECT_EQ(static_cast<bool>(lock.TryAcquire()), all_are_out);
+    loop.RunUntilIdle();
+    EXPECT_TRUE(lock.TryAcquire());
+    Spawn(hold());
+    Spawn(hold());
+    loop.RunRound();
+    loop.Close();
+  }
+}
+
+TEST_F(LockTest, AFrameThatGoesLeavesTheLockFree) {
+  Lock lock;
+  {
+    TestLoop loop;
+    Lock::Guard guard = lock.TryAcquire();
+    const auto hold = [&]() -> Coro<void> { Lock::Guard mine = co_await lock.Acquire(); };
+    for (int i = 0; i < 3; ++i) Spawn(hold());
+    loop.RunRound();
+    loop.Close();
+  }
+  EXPECT_FALSE(lock.Locked());
+  EXPECT_TRUE(lock.TryAcquire());
+}
+
 // LOCK 158, QUE 185
 TEST_F(LockTest, AcquireOfAFreeLockDoesNotSuspend) {
   Spawn(Holder(0, 1));
