@@ -662,6 +662,18 @@ TEST_F(TaskTest, CancelWhileTheLoopClosesNeverThrows) {
   }
 }
 
+TEST_F(TaskTest, AHundredThousandTasksInAChainGoWithTheLoopWithoutRecursion) {
+  const auto waits = [&]() -> Coro<> { co_await Sleep(absl::Hours(1)); };
+  const auto awaits = [](Task<> task) -> Coro<> { co_await task; };
+  Task<> last = CreateTask(waits());
+  for (int i = 0; i < 100'000; ++i) last = CreateTask(awaits(std::move(last)));
+  loop_.RunRound();
+
+  loop_.Close();
+
+  EXPECT_FALSE(last.Done());
+}
+
 TEST_F(TaskTest, AHundredThousandTasksInAChainAreCancelledWithoutRecursion) {
   std::vector<Task<>> tasks;
   const auto waits = [&]() -> Coro<> { co_await Sleep(absl::Hours(1)); };
