@@ -93,16 +93,15 @@ class AwaiterOrError {
   bool has_error_ = false;
 };
 
-// `A` is kept: an awaitable given as a temporary moves in. Whatever step of the
-// await throws, what it throws is the outcome; before the end that is a misuse (a
-// coroutine that was awaited before, another loop's lock) or a body's function.
+// Refers to what NoThrow() returned, which lives as long. Whatever step of the await
+// throws, what it throws is the outcome; before the end that is a misuse (a coroutine
+// that was awaited before, another loop's lock) or a body's function.
 template <class A>
 class [[nodiscard]] NoThrowAwaiter {
  public:
   using ValueType = std::remove_cvref_t<AwaitResult<A>>;
 
-  explicit NoThrowAwaiter(A&& awaitable)
-      : awaitable_(std::forward<A>(awaitable)), inner_(std::forward<A>(awaitable_)) {}
+  explicit NoThrowAwaiter(A&& awaitable) : inner_(std::forward<A>(awaitable)) {}
   NoThrowAwaiter(const NoThrowAwaiter&) = delete;
 
   bool await_ready() noexcept {
@@ -153,11 +152,10 @@ class [[nodiscard]] NoThrowAwaiter {
   }
 
  private:
-  A awaitable_;  // A reference, for an lvalue.
   AwaiterOrError<decltype(ToWeftAwaiter(std::declval<A>()))> inner_;
 };
 
-// What NoThrow() returns.
+// What NoThrow() returns. `A` is kept: an awaitable given as a temporary moves in.
 template <class A>
 class [[nodiscard]] NoThrowAwaitable {
  public:
@@ -168,7 +166,7 @@ class [[nodiscard]] NoThrowAwaitable {
   }
 
  private:
-  A awaitable_;
+  A awaitable_;  // A reference, for an lvalue.
 };
 
 }  // namespace internal

@@ -235,6 +235,40 @@ struct Fragile {
   static inline int alive = 0;
 };
 
+// Ready at once, and an awaiter itself or of which one is made.
+struct FragileAwaiter : Fragile {
+  bool await_ready() const { return true; }
+  void await_suspend(std::coroutine_handle<>) const {}
+  int await_resume() const { return 1; }
+};
+struct FragileAwaitable : Fragile {
+  FragileAwaiter operator co_await() && {
+    Fragile moved(std::move(*this));
+    return FragileAwaiter();
+  }
+};
+
+TEST_F(NoThrowTest, AnAwaitableWhoseMoveThrowsIsAnOutcome) {
+  const auto main = [](auto awaitable, int moves) -> Coro<> {
+    auto waiting = NoThrow(std::move(awaitable));
+    Fragile::moves_left = moves;
+    auto outcome = co_await std::move(waiting);
+    EXPECT_TRUE(outcome.has_value() || moves < 2);
+    Fragile::moves_left = -1;
+    auto timeout = NoThrow(WithTimeout(absl::Seconds(1), std::move(awaitable)));
+    Fragile::moves_left = moves;
+    auto in_time = co_await std::move(timeout);
+    EXPECT_TRUE(in_time.has_value() || moves < 3);
+    Fragile::moves_left = -1;
+  };
+  for (int moves = 0; moves < 8; ++moves) {
+    Fragile::moves_left = -1;
+    loop_.Run(main(FragileAwaiter(), moves));
+    loop_.Run(main(FragileAwaitable(), moves));
+    EXPECT_EQ(Fragile::alive, 0);
+  }
+}
+
 TEST_F(NoThrowTest, AValueWhoseMoveThrowsIsAnOutcome) {
   const auto make = [](bool waits) -> Coro<Fragile> {
     if (waits) co_await NoThrow(Yield());
