@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/scheduler.h"
 
@@ -170,6 +171,7 @@ void CallbackSlot::LeaveContext() {
 }
 
 void CallbackSlot::ReportException() {
+  if (IsHandlingKeyboardInterrupt() && Scheduler::Current()->Interrupt()) return;
   ExceptionContext context;
   context.message = "Exception in callback " + ToString(location_);
   context.exception = std::current_exception();

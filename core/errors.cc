@@ -59,6 +59,28 @@ bool IsHandlingCancelledError() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   return type != nullptr && *type == typeid(CancelledError);
 }
+bool IsHandlingKeyboardInterrupt() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  return type != nullptr && *type == typeid(KeyboardInterrupt);
+}
+
+namespace {
+
+// libstdc++ tells the type; elsewhere it takes a throw.
+template <class Pointer>
+const std::type_info* TypeOf(const Pointer& error) {
+  if constexpr (requires { error.__cxa_exception_type(); }) {
+    return error.__cxa_exception_type();
+  } else {
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      return abi::__cxa_current_exception_type();
+    }
+  }
+}
+
+}  // namespace
 
 bool IsCancelledError(const std::exception_ptr& error) {
   if (error == nullptr) return false;
@@ -69,6 +91,12 @@ bool IsCancelledError(const std::exception_ptr& error) {
   } catch (...) {
     return false;
   }
+}
+
+bool IsKeyboardInterrupt(const std::exception_ptr& error) {
+  if (error == nullptr) return false;
+  const std::type_info* type = TypeOf(error);
+  return type != nullptr && *type == typeid(KeyboardInterrupt);
 }
 
 }  // namespace internal

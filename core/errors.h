@@ -145,8 +145,14 @@ namespace internal {
 // True inside a handler of a `CancelledError`. Costs no second throw.
 bool IsHandlingCancelledError();
 
+// The same of a `KeyboardInterrupt`.
+bool IsHandlingKeyboardInterrupt();
+
 // Whether `error`, which may be null, is a `CancelledError`. Costs a throw.
 bool IsCancelledError(const std::exception_ptr& error);
+
+// The same of a `KeyboardInterrupt`.
+bool IsKeyboardInterrupt(const std::exception_ptr& error);
 
 }  // namespace internal
 }  // namespace weft

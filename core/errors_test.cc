@@ -44,6 +44,10 @@ TEST(ErrorsTest, CancellationsAreTold) {
   EXPECT_FALSE(internal::IsCancelledError(nullptr));
   EXPECT_FALSE(internal::IsCancelledError(std::make_exception_ptr(1)));
   EXPECT_TRUE(internal::IsCancelledError(std::make_exception_ptr(CancelledError())));
+  EXPECT_FALSE(internal::IsKeyboardInterrupt(nullptr));
+  EXPECT_FALSE(internal::IsKeyboardInterrupt(std::make_exception_ptr(1)));
+  EXPECT_FALSE(internal::IsKeyboardInterrupt(std::make_exception_ptr(CancelledError())));
+  EXPECT_TRUE(internal::IsKeyboardInterrupt(std::make_exception_ptr(KeyboardInterrupt())));
   EXPECT_FALSE(internal::IsHandlingCancelledError());
   try {
     throw CancelledError();

@@ -112,6 +112,10 @@ class Scheduler {
   // handler. Does not throw.
   virtual void HandleException(ExceptionContext context) noexcept = 0;
 
+  // A callback or a task has thrown KeyboardInterrupt: has the run end with it, after this
+  // round. False if nothing runs, or if this scheduler has no such thing.
+  virtual bool Interrupt() noexcept { return false; }
+
   // Has `callable` run in the next round. RuntimeError if closed.
   template <class F>
     requires(!internal::ReturnsCoroutine<F>)

@@ -9,20 +9,6 @@
 #include "weft/core/errors.h"
 
 namespace weft {
-namespace {
-
-bool IsKeyboardInterrupt(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const KeyboardInterrupt&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
-}  // namespace
-
 namespace internal {
 
 void TaskGroupChild::OnDone(Runnable* runnable) {
@@ -77,7 +63,8 @@ void TaskGroup::OnChildDone(internal::TaskGroupChild* child) {
   if (!task->has_error()) return;
   task->MarkRetrieved();
   errors_.push_back(task->error());
-  if (base_error_ == nullptr && IsKeyboardInterrupt(errors_.back())) base_error_ = errors_.back();
+  if (base_error_ == nullptr && internal::IsKeyboardInterrupt(errors_.back()))
+    base_error_ = errors_.back();
   if (aborting_ || parent_cancel_requested_) return;
   // The parent is taken out of whatever it waits for; the end of the group takes
   // the request back.
@@ -93,7 +80,7 @@ void TaskGroup::BeginExit(const std::exception_ptr& error, bool is_cancellation)
     cancellation_ = error;
   } else {
     body_error_ = error;
-    if (base_error_ == nullptr && IsKeyboardInterrupt(error)) base_error_ = error;
+    if (base_error_ == nullptr && internal::IsKeyboardInterrupt(error)) base_error_ = error;
   }
   if (!aborting_) Abort();
 }

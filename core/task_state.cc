@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 
 namespace weft::internal {
@@ -77,6 +78,8 @@ void TaskState::End() {
     ResetOutcome();
     FinishCancelled(std::move(error));
   } else if (OutcomeIsError()) {
+    // It is the task's, and leaves the run all the same.
+    if (ABSL_PREDICT_FALSE(IsKeyboardInterrupt(error()))) core->owner->Interrupt();
     Finish(/*has_error=*/true);
   } else if ((flags_ & kMustCancel) != 0) {
     flags_ &= ~kMustCancel;

@@ -32,17 +32,6 @@ bool DebugByEnvironment() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
-bool IsKeyboardInterrupt(const std::exception_ptr& error) {
-  if (error == nullptr) return false;
-  try {
-    std::rethrow_exception(error);
-  } catch (const KeyboardInterrupt&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 }  // namespace
 
 // One run: while it lives, this is the thread's running loop.
@@ -412,22 +401,13 @@ bool EventLoop::RemoveSignalHandler(int signal) { return signals_.Remove(signal)
 
 // -- Errors and debugging.
 
-// One in a callback leaves the run, as in asyncio.
-void EventLoop::HandleException(ExceptionContext context) noexcept {
-  if (context.handle.has_value() && running_ && IsKeyboardInterrupt(context.exception)) {
-    return Interrupt();
-  }
-  CallExceptionHandler(context);
-}
-
 void EventLoop::CallExceptionHandler(const ExceptionContext& context) noexcept {
   if (exception_handler_ == nullptr) return DefaultExceptionHandler(context);
   try {
     const ExceptionHandler handler = exception_handler_;  // It may replace itself.
     handler(*this, context);
   } catch (const KeyboardInterrupt&) {
-    if (running_) return Interrupt();
-    DefaultExceptionHandler(context);
+    if (!Interrupt()) DefaultExceptionHandler(context);
   } catch (...) {
     ExceptionContext failure("Unhandled error in exception handler");
     failure.exception = std::current_exception();

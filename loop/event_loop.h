@@ -276,18 +276,21 @@ class EventLoop final : public Scheduler {
     if (deadline < next_wake_) next_wake_ = deadline;
   }
   void Disarm(Timer* timer) override { wheel_.Disarm(timer); }
-  void HandleException(ExceptionContext context) noexcept override;
+  void HandleException(ExceptionContext context) noexcept override {
+    CallExceptionHandler(context);
+  }
+  bool Interrupt() noexcept override {
+    if (!running_) return false;
+    interrupted_ = true;
+    Stop();
+    return true;
+  }
 
   // -- For weft's own parts.
 
   // Objects that other threads' posts name and the loop owns.
   internal::LoopOwnedList& owned() { return owned_; }
   internal::SignalWatcher& signal_watcher() { return signals_; }
-  // Has the run end after this round, with KeyboardInterrupt.
-  void Interrupt() {
-    interrupted_ = true;
-    Stop();
-  }
   // Counts jobs and child processes outside, for which virtual time waits.
   void AddOutsider() { ++outsiders_; }
   void RemoveOutsider() { --outsiders_; }
@@ -308,13 +311,17 @@ class EventLoop final : public Scheduler {
     {
       struct StopWhenDone {
         StopWhenDone(EventLoop* loop, Future<T>* future)
-            : future(future),
-              id(future->AddDoneCallback([loop](const Future<T>&) { loop->Stop(); })) {}
-        ~StopWhenDone() { future->RemoveDoneCallback(id); }  // The run may have thrown.
-        Future<T>* future;
+            : id(future->AddDoneCallback([loop](const Future<T>&) { loop->Stop(); })) {}
+        ~StopWhenDone() { id.Cancel(); }  // The run may have thrown; the next is not to stop.
         CallbackId id;
       } stop_when_done(this, &future);
-      RunForever();
+      try {
+        RunForever();
+      } catch (...) {
+        // As in CPython: one who is interrupted hears of no other error.
+        if (future.Done()) future.state()->MarkRetrieved();
+        throw;
+      }
     }
     if (!future.Done()) ThrowStoppedEarly();
     return future.TakeResult();

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
 #include "weft/core/log.h"
+#include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/poller/poller_registry.h"
 
@@ -654,6 +655,32 @@ TEST_F(EventLoopTest, AKeyboardInterruptInACallbackLeavesTheRun) {
   loop_->SetExceptionHandler(
       [](EventLoop&, const ExceptionContext&) { throw KeyboardInterrupt(); });
   EXPECT_TRUE(run([this] { loop_->CallSoon([] { throw TimeoutError(); }); }));
+}
+
+Coro<void> ThrowInterrupt() {
+  co_await Yield();
+  throw KeyboardInterrupt();
+}
+Coro<void> AwaitIt(Task<void> task, std::vector<std::string>* log) {
+  Outcome<void> outcome = co_await NoThrow(std::move(task));
+  log->push_back(DescribeException(outcome.exception()));
+}
+
+TEST_F(EventLoopTest, AKeyboardInterruptInATaskLeavesTheRunAndIsTheTasks) {
+  Task<void> task = loop_->CreateTask(ThrowInterrupt());
+  Task<void> waiter = loop_->CreateTask(AwaitIt(task, &log_));
+
+  EXPECT_THROW(RunUntilIdle(), KeyboardInterrupt);
+
+  EXPECT_TRUE(task.Done());
+  EXPECT_FALSE(waiter.Done());
+  EXPECT_EQ(DescribeException(task.Exception()), "weft::KeyboardInterrupt");
+  RunUntilIdle();
+  EXPECT_THAT(log_, ElementsAre("weft::KeyboardInterrupt"));
+  EXPECT_THROW(loop_->RunUntilComplete(ThrowInterrupt()), KeyboardInterrupt);
+  EXPECT_THROW(loop_->RunUntilComplete(loop_->CreateTask(ThrowInterrupt())), KeyboardInterrupt);
+  RunUntilIdle();
+  EXPECT_THAT(reports_, IsEmpty());
 }
 
 TEST_F(EventLoopTest, UserCodeMayReport) {  // EXC 307, A-88

@@ -108,11 +108,12 @@ void FdWatcher::RunCallback(Watch* watch) {
   try {
     callback();
   } catch (...) {
-    ExceptionContext report(absl::StrCat("Exception in callback ", ToString(location)));
-    report.exception = std::current_exception();
-    report.handle = Handle();  // It is a callback's, though it has none.
-    report.location = location;
-    scheduler_->HandleException(std::move(report));
+    if (!IsHandlingKeyboardInterrupt() || !scheduler_->Interrupt()) {
+      ExceptionContext report(absl::StrCat("Exception in callback ", ToString(location)));
+      report.exception = std::current_exception();
+      report.location = location;
+      scheduler_->HandleException(std::move(report));
+    }
   }
   current = nullptr;
   auto found = WatchesOf(direction).find(handle);

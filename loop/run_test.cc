@@ -551,8 +551,30 @@ Coro<int> ThrowsFromACallback() {
   co_return 1;
 }
 
-TEST_F(RunTest, AKeyboardInterruptInACallbackLeavesRun) {
+Coro<int> ThrowsItself(bool in_a_task) {
+  const auto child = []() -> Coro<void> {
+    co_await Yield();
+    throw KeyboardInterrupt();
+  };
+  if (in_a_task) {
+    Task<void> task = CreateTask(child());
+    co_await Sleep(absl::Hours(1));
+  }
+  co_await child();
+  co_return 1;
+}
+
+TEST_F(RunTest, AKeyboardInterruptLeavesRun) {
   EXPECT_THROW(weft::Run(ThrowsFromACallback(), options_), KeyboardInterrupt);
+  EXPECT_EQ(clock_.Now(), TimePoint());
+  ::testing::internal::CaptureStderr();
+  EXPECT_THROW(weft::Run(ThrowsItself(/*in_a_task=*/false), options_), KeyboardInterrupt);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  EXPECT_THROW(weft::Run(ThrowsItself(/*in_a_task=*/true), options_), KeyboardInterrupt);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("Task exception was never retrieved"));
+  EXPECT_EQ(clock_.Now(), TimePoint());
 }
 
 // Deadlocks end with an error that names the tasks; the loop is closed all the same.
