@@ -6,9 +6,11 @@
 #include <coroutine>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/outcome.h"
 
@@ -33,6 +35,13 @@ class CompletionQueue::ItemAwaiter : public Waiter {
     if (was_woken() && queue_->taken_ < queue_->done_.size()) queue_->WakeConsumer();
     std::rethrow_exception(task()->cancelled_error());
   }
+  std::string Description() const override {
+    DescribedList futures;
+    for (size_t i = 0; i < queue_->count_; ++i) {
+      if (queue_->entries_[i].is_waiting) futures.Add(*queue_->entries_[i].future);
+    }
+    return absl::StrCat("<AsCompleted>", futures.text());
+  }
   Outcome<void> await_outcome() {
     Outcome<void> outcome;
     try {
@@ -55,10 +64,9 @@ CompletionQueue::CompletionQueue(Scheduler* scheduler, std::vector<FutureStateRe
       count_(futures.size()),
       entries_(std::make_unique<Entry[]>(count_)) {
   for (const FutureStateRef& future : futures) {
-    if (future->scheduler() != scheduler->core()) {
-      throw ValueError(
-          "The future belongs to a different loop than the one specified as the loop argument");
-    }
+    if (future->scheduler() == scheduler->core()) continue;
+    throw ValueError(
+        "The future belongs to a different loop than the one specified as the loop argument");
   }
   done_.reserve(count_);
   for (size_t i = 0; i < count_; ++i) {

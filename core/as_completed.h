@@ -108,6 +108,9 @@ class [[nodiscard]] CompletedRange {
 // comes once. The time, if there is a limit, runs from the call, and when it is
 // over nothing is cancelled.
 //
+// Errors: RuntimeError "no running event loop"; ValueError if one is another
+// loop's.
+//
 //   auto completed = AsCompleted(std::move(tasks), absl::Seconds(1));
 //   while (std::optional<Task<int>> task = co_await completed.Next()) {
 //     Use(task->Result());

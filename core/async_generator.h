@@ -245,7 +245,10 @@ class [[nodiscard]] AsyncGenerator {
  public:
   struct promise_type : internal::GeneratorPromise {
     promise_type() {}
-    AsyncGenerator get_return_object() { return AsyncGenerator(this); }
+    AsyncGenerator get_return_object(SourceLocation defined_at = SourceLocation::current()) {
+      awaiting_at = defined_at;
+      return AsyncGenerator(this);
+    }
 
     YieldAwaiter yield_value(T&& yielded) { return Yield(std::addressof(yielded), false); }
     YieldAwaiter yield_value(const T& yielded)

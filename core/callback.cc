@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/scheduler.h"
@@ -132,6 +133,7 @@ bool CallbackSlot::WasCancelled(uint64_t generation, bool unknown) const {
 }
 
 void CallbackSlot::Cancel(Scheduler* scheduler) {
+  scheduler->CheckThread();
   const bool posted = (word_.load(std::memory_order_relaxed) & kPosted) != 0;
   NextGeneration(/*cancelled=*/true);
   if (posted) {
@@ -181,3 +183,20 @@ void CallbackSlot::ReportException() {
 }
 
 }  // namespace weft::internal
+
+namespace weft {
+
+std::string Handle::Text(std::string name) const {
+  if (slot_ == nullptr) return absl::StrCat("<", name, " none>");
+  const bool cancelled = Cancelled();
+  if (cancelled) name += " cancelled";
+  const SourceLocation where = location();
+  if (where.line() != 0) return absl::StrCat("<", name, " created at ", weft::ToString(where), ">");
+  return absl::StrCat("<", name, cancelled ? ">" : " done>");
+}
+
+std::string TimerHandle::ToString() const {
+  return Text(absl::StrCat("TimerHandle when=", absl::FormatDuration(when_ - TimePoint())));
+}
+
+}  // namespace weft

@@ -5,9 +5,12 @@
 #define WEFT_CORE_CALLBACK_H_
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <ostream>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -20,6 +23,19 @@ namespace weft {
 class Scheduler;
 
 namespace internal {
+
+// A callable that returns a coroutine, which nobody would run: so it is none for
+// CallSoon() and the like. CreateTask() is what it is for.
+template <class F, class... Args>
+concept ReturnsCoroutine =
+    requires { typename std::invoke_result_t<std::decay_t<F>&, Args...>::promise_type; };
+
+// What can be called back: without arguments, and not a coroutine. A function that
+// starts a task is one.
+//
+// Python: "coroutines cannot be used with call_soon()".
+template <class F>
+concept PlainCallback = std::invocable<std::decay_t<F>&> && !ReturnsCoroutine<F>;
 
 // A user's callback with all that it takes to run it: what CallSoon, CallAt,
 // CallSoonThreadsafe and AddDoneCallback put into the queue.
@@ -63,7 +79,7 @@ class CallbackSlot : public Timer {
   CallbackSlot(const CallbackSlot&) = delete;
 
   // Keeps `callable` here if it is no larger than kInlineSize, else on the heap.
-  template <class F>
+  template <PlainCallback F>
   void Bind(F&& callable, const SourceLocation& location) {
     using Closure = std::decay_t<F>;
     location_ = location;
@@ -189,12 +205,6 @@ struct CallbackSlotCache {
 
 extern constinit thread_local CallbackSlotCache callback_slot_cache;
 
-// A callable that returns a coroutine, which nobody would run: so it is none for
-// CallSoon() and the like. CreateTask() is what it is for.
-template <class F, class... Args>
-concept ReturnsCoroutine =
-    requires { typename std::invoke_result_t<std::decay_t<F>&, Args...>::promise_type; };
-
 inline CallbackSlot* CallbackSlot::Allocate() {
   CallbackSlotCache& cache = callback_slot_cache;
   CallbackSlot* slot = cache.head;
@@ -225,7 +235,7 @@ inline void CallbackSlot::Recycle() {
 // Python: asyncio.Handle.
 class Handle {
  public:
-  Handle() = default;  // Names no callback; cancelling it does nothing.
+  Handle() : scheduler_(nullptr) {}  // Names no callback; cancelling it does nothing.
   Handle(Scheduler* scheduler, internal::CallbackSlot* slot)
       : Handle(scheduler, slot, slot->generation()) {}
   Handle(Scheduler* scheduler, internal::CallbackSlot* slot, uint64_t generation)
@@ -233,33 +243,62 @@ class Handle {
 
   // Makes sure that the callback does not run, if it has not begun to, also if
   // it is in the round that is running now, and destroys its captures. Does
-  // nothing the second time.
+  // nothing the second time. Errors: in debug mode RuntimeError if another thread
+  // is running the loop.
   void Cancel() {
-    cancelled_ = true;
-    if (IsPending()) slot_->Cancel(scheduler_);
+    if (!IsPending()) {
+      if (state_ == State::kNotCancelled) state_ = State::kCancelled;
+      return;
+    }
+    const SourceLocation location = slot_->location();
+    slot_->Cancel(scheduler_);
+    location_ = location;
+    state_ = State::kCancelledHere;
   }
 
   // True once Cancel() was called, on this handle or on a copy of it. (A copy
   // whose callback was over long ago may not know of the other's call.)
   bool Cancelled() const {
-    return cancelled_ || (slot_ != nullptr && slot_->WasCancelled(generation_, cancelled_));
+    return state_ != State::kNotCancelled ||
+           (slot_ != nullptr && slot_->WasCancelled(generation_, /*unknown=*/false));
   }
 
   // True while the callback waits for its turn.
   bool IsPending() const { return slot_ != nullptr && slot_->generation() == generation_; }
 
-  // Where the callback was scheduled; line 0 if it is not pending any more.
-  SourceLocation location() const { return IsPending() ? slot_->location() : SourceLocation(); }
+  // Where the callback was scheduled. Line 0 once it has run, or was cancelled
+  // through a copy of this handle.
+  SourceLocation location() const {
+    if (state_ == State::kCancelledHere) return location_;
+    return IsPending() ? slot_->location() : SourceLocation();
+  }
+
+  // In one line, for people: "<Handle created at a.cc:12>", "<Handle cancelled
+  // created at a.cc:12>", "<Handle done>".
+  std::string ToString() const { return Text("Handle"); }
+  friend std::ostream& operator<<(std::ostream& out, const Handle& handle) {
+    return out << handle.ToString();
+  }
 
   friend bool operator==(const Handle& a, const Handle& b) {
     return a.slot_ == b.slot_ && a.generation_ == b.generation_;
   }
 
+ protected:
+  // "<NAME ...>"
+  std::string Text(std::string name) const;
+
  private:
-  Scheduler* scheduler_ = nullptr;  // Not to be touched unless IsPending().
+  // kCancelledHere: it was pending, and this handle was the one to cancel it.
+  enum class State : uint8_t { kNotCancelled, kCancelled, kCancelledHere };
+
+  union {
+    Scheduler* scheduler_;     // Not to be touched unless IsPending().
+    SourceLocation location_;  // If kCancelledHere.
+  };
   internal::CallbackSlot* slot_ = nullptr;
   uint64_t generation_ = 0;
-  bool cancelled_ = false;
+  State state_ = State::kNotCancelled;
 };
 
 // TimerHandle
@@ -275,6 +314,12 @@ class TimerHandle : public Handle {
 
   // When it is due, before and after Cancel().
   TimePoint When() const { return when_; }
+
+  // "<TimerHandle when=12.5s created at a.cc:12>": on the loop's clock.
+  std::string ToString() const;
+  friend std::ostream& operator<<(std::ostream& out, const TimerHandle& handle) {
+    return out << handle.ToString();
+  }
 
  private:
   TimePoint when_;

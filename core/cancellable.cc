@@ -3,7 +3,11 @@
 
 #include "weft/core/cancellable.h"
 
+#include <typeinfo>
+
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "weft/core/errors.h"
 
 namespace weft::internal {
@@ -43,6 +47,11 @@ CancelAnswer RequestCancel(Cancellable* target, const std::exception_ptr& error)
     }
     node = step.below;
   }
+}
+
+std::string Cancellable::Description() const {
+  const std::string name = TypeName(typeid(*this));
+  return absl::StrCat("<", absl::StripPrefix(name, "weft::internal::"), ">");
 }
 
 std::exception_ptr MakeCancelledError() { return std::make_exception_ptr(CancelledError()); }

@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string>
 
 namespace weft::internal {
+
+class FutureState;
 
 // What something says when it is asked to end.
 enum class CancelAnswer : uint8_t {
@@ -45,6 +48,13 @@ class Cancellable {
   // Whether it was cancelled by an earlier request: then the awaiter is thrown
   // that one's CancelledError, whatever comes until it runs.
   virtual bool WasCancelled() const { return false; }
+
+  // What it is, in one line, for who asks what a task waits for: "<Lock [locked,
+  // waiters:2]>". The default is the name of its class.
+  virtual std::string Description() const;
+
+  // The future that it is; null if it is none.
+  virtual const FutureState* AsFuture() const { return nullptr; }
 
  protected:
   ~Cancellable() = default;

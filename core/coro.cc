@@ -3,9 +3,34 @@
 
 #include "weft/core/coro.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
+#include "weft/core/log.h"
 
 namespace weft::internal {
+namespace {
+
+constinit thread_local bool never_awaited_is_fine = false;
+
+}  // namespace
+
+NeverAwaitedIsFine::NeverAwaitedIsFine() : previous_(std::exchange(never_awaited_is_fine, true)) {}
+NeverAwaitedIsFine::~NeverAwaitedIsFine() { never_awaited_is_fine = previous_; }
+
+void DestroyNeverAwaited(CoroPromise& promise) noexcept {
+  const SourceLocation defined_at = promise.awaiting_at;
+  promise.handle().destroy();
+  if (never_awaited_is_fine) return;
+  try {
+    Log(LogSeverity::kWarning,
+        absl::StrCat("coroutine '", FunctionName(defined_at),
+                     "' was never awaited\n  defined at: ", ToString(defined_at)));
+  } catch (const std::bad_alloc&) {
+    // Then nobody hears of it.
+  }
+}
 
 void ThrowCoroReused() { throw RuntimeError("cannot reuse already awaited coroutine"); }
 

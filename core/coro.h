@@ -123,8 +123,9 @@ class [[nodiscard]] CoroAwaiter : public CoroAwaiterBase {
 //   int n = co_await Count("a");              // here and now
 //   Task<int> task = CreateTask(Count("b"));  // meanwhile
 //
-// Nothing of the body runs until then, and if it never is started, only the
-// arguments are destroyed. A coroutine keeps its by-value parameters for as long
+// Nothing of the body runs until then. If it never is started, which is a mistake
+// as a rule, only its arguments are destroyed, and the log has "coroutine 'Count'
+// was never awaited". A coroutine keeps its by-value parameters for as long
 // as it lives; what a reference or a view refers to is the caller's to keep.
 //
 // Threads: may be created on any thread; belongs to the loop's once started.
@@ -134,7 +135,11 @@ class [[nodiscard]] Coro {
  public:
   struct promise_type : internal::ReturningPromise<T> {
     promise_type() {}
-    Coro get_return_object() { return Coro(*this); }
+    // Called in the coroutine's own function, so the place is that of its definition.
+    Coro get_return_object(SourceLocation defined_at = SourceLocation::current()) {
+      this->awaiting_at = defined_at;
+      return Coro(*this);
+    }
   };
 
   Coro(Coro&& other) noexcept : promise_(std::exchange(other.promise_, nullptr)) {}
@@ -143,8 +148,17 @@ class [[nodiscard]] Coro {
     return *this;
   }
   ~Coro() {
-    if (promise_ != nullptr) promise_->handle().destroy();
+    if (ABSL_PREDICT_FALSE(promise_ != nullptr)) internal::DestroyNeverAwaited(*promise_);
   }
+
+  // Destroys the coroutine, if there still is one: for who will not await it, and
+  // wants no warning.
+  void Close() {
+    if (promise_ != nullptr) std::exchange(promise_, nullptr)->handle().destroy();
+  }
+
+  // Where it is defined. REQUIRES: *this.
+  const SourceLocation& defined_at() const { return promise_->awaiting_at; }
 
   // False once it was awaited, made a task, or moved from.
   explicit operator bool() const { return promise_ != nullptr; }

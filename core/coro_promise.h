@@ -41,7 +41,22 @@ struct CoroPromise {
   CoroAwaiterBase* awaiter = nullptr;  // Null: the root of its task.
   TaskState* task = nullptr;           // Null until it is started.
   void* outcome = nullptr;             // An Outcome<T>: where the result goes.
-  SourceLocation awaiting_at;          // Its last `co_await`.
+  SourceLocation awaiting_at;          // Its last `co_await`; at first, its definition.
+};
+
+// Destroys a coroutine that was never started, and says so in the log: unless this
+// thread is destroying what was cancelled before it started.
+void DestroyNeverAwaited(CoroPromise& promise) noexcept;
+
+// While it lives, this thread destroys coroutines that nobody has to hear of.
+class NeverAwaitedIsFine {
+ public:
+  NeverAwaitedIsFine();
+  ~NeverAwaitedIsFine();
+  NeverAwaitedIsFine(const NeverAwaitedIsFine&) = delete;
+
+ private:
+  bool previous_;
 };
 
 }  // namespace weft::internal

@@ -11,19 +11,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace weft {
-namespace {
-
-std::string Demangled(const std::type_info* type) {
-  if (type == nullptr) return "unknown exception";
-  int status = 0;
-  char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
-  std::string text = status == 0 && name != nullptr ? name : type->name();
-  std::free(name);
-  return text;
-}
-
-}  // namespace
-
 ExceptionGroup::ExceptionGroup(std::string message, std::vector<std::exception_ptr> exceptions)
     : message_(std::move(message)),
       text_(absl::StrCat(message_, " (", exceptions.size(), " sub-exception",
@@ -38,7 +25,7 @@ std::string DescribeException(const std::exception_ptr& exception) {
     return error.message().empty() ? "weft::CancelledError"
                                    : absl::StrCat("weft::CancelledError: ", error.message());
   } catch (const std::exception& error) {
-    return absl::StrCat(Demangled(&typeid(error)), ": ", error.what());
+    return absl::StrCat(internal::TypeName(typeid(error)), ": ", error.what());
   } catch (const char* text) {
     return absl::StrCat("const char*: ", text);
   } catch (const std::string& text) {
@@ -46,11 +33,20 @@ std::string DescribeException(const std::exception_ptr& exception) {
   } catch (int number) {
     return absl::StrCat("int: ", number);
   } catch (...) {
-    return Demangled(abi::__cxa_current_exception_type());
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    return type == nullptr ? "unknown exception" : internal::TypeName(*type);
   }
 }
 
 namespace internal {
+
+std::string TypeName(const std::type_info& type) {
+  int status = 0;
+  char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  std::string text = status == 0 && name != nullptr ? name : type.name();
+  std::free(name);
+  return text;
+}
 
 // The Itanium C++ ABI's own question, which gcc's and clang's libraries answer
 // on every platform they share with us: a `throw;` and a second handler a frame

@@ -7,6 +7,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -141,6 +142,9 @@ class ExceptionGroup : public std::exception {
 std::string DescribeException(const std::exception_ptr& exception);
 
 namespace internal {
+
+// "weft::TimeoutError"
+std::string TypeName(const std::type_info& type);
 
 // True inside a handler of a `CancelledError`. Costs no second throw.
 bool IsHandlingCancelledError();

@@ -79,6 +79,7 @@ class CallbackFutureRef {
 // `state`; if that is done, for the next round.
 template <class F>
 CallbackId AddDoneCallback(FutureState* state, F&& callable, const SourceLocation& location) {
+  state->CheckUse();
   SchedulerCore* core = state->scheduler();
   if (ABSL_PREDICT_FALSE(core->owner == nullptr)) throw RuntimeError("Event loop is closed");
   if (state->done()) return core->owner->CallSoon(std::forward<F>(callable), location);
@@ -86,6 +87,10 @@ CallbackId AddDoneCallback(FutureState* state, F&& callable, const SourceLocatio
   state->waiters().PushBack(slot);
   return Handle(core->owner, slot);
 }
+
+// What can be called with a future that is done, and is no coroutine.
+template <class F, class Done>
+concept DoneCallback = std::invocable<std::decay_t<F>&, Done> && !ReturnsCoroutine<F, Done>;
 
 // Throws why `task` cannot await `state`: it is itself, or another loop's.
 [[noreturn]] void ThrowCannotAwait(TaskState* task, FutureState* state);
@@ -201,7 +206,8 @@ class [[nodiscard]] FutureAwaiter {
 //
 // A counted reference to a value to come. Whoever holds one may wait for it,
 // complete it, cancel it, or have callbacks called; there is no separate
-// promise.
+// promise. In debug mode each of these is refused, with a RuntimeError, while
+// another thread is running its loop, or this one another loop.
 //
 //   Future<int> answer = loop.CreateFuture<int>();
 //   loop.CallLater(absl::Seconds(1), [answer]() mutable { answer.SetResult(42); });
@@ -234,17 +240,29 @@ class Future {
   friend bool operator==(const Future& a, const Future& b) { return a.state_ == b.state_; }
 
   // It has a result or an error, or was cancelled.
-  bool Done() const { return state_->done(); }
-  bool Cancelled() const { return state_->cancelled(); }
+  bool Done() const {
+    state_->scheduler()->CheckThread();
+    return state_->done();
+  }
+  bool Cancelled() const {
+    state_->scheduler()->CheckThread();
+    return state_->cancelled();
+  }
 
   // The result. If it ended otherwise: throws what it ended with.
   // Errors: InvalidStateError "Result is not set." while pending, "Result was
   // moved out" after an await took it.
-  typename internal::Shown<T>::Type Result() const { return ResultOf(*state_); }
+  typename internal::Shown<T>::Type Result() const {
+    state_->scheduler()->CheckThread();
+    return ResultOf(*state_);
+  }
 
   // The same, but takes the result, as `co_await` of a temporary does: moved out
   // of the last reference, or if T cannot be copied, else copied.
-  T TakeResult() { return TakeResult(*state_); }
+  T TakeResult() {
+    state_->scheduler()->CheckThread();
+    return TakeResult(*state_);
+  }
 
   // The error, or null if there is a result.
   // Errors: InvalidStateError while pending; CancelledError if cancelled.
@@ -276,12 +294,15 @@ class Future {
 
   // Cancels it: who waits is thrown a CancelledError with `message`. For a task
   // this is a request, see Task. False if it is done already.
-  bool Cancel(std::string message = "") { return state_->Cancel(std::move(message)); }
+  bool Cancel(std::string message = "") {
+    state_->CheckUse();
+    return state_->Cancel(std::move(message));
+  }
 
   // Has `callable(Future<T>)` called in the round after the one in which this
   // is done; in the next if it is. Errors: RuntimeError if the loop is closed.
   template <class F>
-    requires(std::is_invocable_v<F&, Future<T>> && !internal::ReturnsCoroutine<F, Future<T>>)
+    requires internal::DoneCallback<F, Future<T>>
   CallbackId AddDoneCallback(F&& callable,
                              const SourceLocation& location = SourceLocation::current()) {
     return internal::AddDoneCallback(
@@ -295,6 +316,7 @@ class Future {
 
   // Takes a callback back. False if it is not there, or queued already.
   bool RemoveDoneCallback(CallbackId id) {
+    state_->CheckUse();
     if (state_->done() || !id.IsPending()) return false;
     id.Cancel();
     return true;
@@ -366,6 +388,7 @@ class Future {
   }
 
   void CheckSettable(const char* operation) const {
+    state_->CheckUse();
     if (!state_->is_settable()) internal::ThrowNotSettable(*state_, operation);
     if (state_->done()) internal::ThrowInvalidState();
   }
@@ -378,6 +401,7 @@ class Future {
 template <class T>
 Future<T> MakeFuture(Scheduler& scheduler,
                      const SourceLocation& location = SourceLocation::current()) {
+  scheduler.CheckThread();
   return Future<T>(
       internal::FutureStateRef(new internal::FutureStateOf<T>(scheduler.core(), location)));
 }

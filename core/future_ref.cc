@@ -8,6 +8,7 @@
 namespace weft {
 
 std::exception_ptr FutureRef::Exception() const {
+  state_->scheduler()->CheckThread();
   if (!state_->done()) throw InvalidStateError("Exception is not set.");
   if (state_->cancelled()) std::rethrow_exception(state_->cancelled_error());
   state_->MarkRetrieved();

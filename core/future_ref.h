@@ -26,10 +26,19 @@ class FutureRef {
   explicit operator bool() const { return static_cast<bool>(state_); }
   friend bool operator==(const FutureRef& a, const FutureRef& b) = default;
 
-  // REQUIRES for all below: *this.
-  bool Done() const { return state_->done(); }
-  bool Cancelled() const { return state_->cancelled(); }
-  bool Cancel(std::string message = "") { return state_->Cancel(std::move(message)); }
+  // REQUIRES for all below: *this. In debug mode as Future's.
+  bool Done() const {
+    state_->scheduler()->CheckThread();
+    return state_->done();
+  }
+  bool Cancelled() const {
+    state_->scheduler()->CheckThread();
+    return state_->cancelled();
+  }
+  bool Cancel(std::string message = "") {
+    state_->CheckUse();
+    return state_->Cancel(std::move(message));
+  }
 
   // The error it ended with, or null. Errors: InvalidStateError while pending,
   // CancelledError if it was cancelled.

@@ -49,6 +49,14 @@ void DropWaiter(Runnable* waiter) {
 
 }  // namespace
 
+// A loop that is closed throws nothing: destructors come here.
+void FutureState::CheckUseSlowly() const {
+  if (!scheduler_->debug || scheduler_->closed) return;
+  scheduler_->CheckThread();
+  if (current_scheduler == nullptr || current_scheduler == scheduler_->owner) return;
+  throw RuntimeError(absl::StrCat(kind(), " ", Repr(), " attached to a different loop"));
+}
+
 bool FutureState::Cancel(std::string message) {
   if (done()) return false;
   std::exception_ptr error;
@@ -67,25 +75,29 @@ Cancellable::Step FutureState::BeginCancel(const std::exception_ptr& error) {
   return {nullptr, CancelAnswer::kAccepted};
 }
 
-std::string FutureState::Repr() const {
-  std::string text = absl::StrCat("<", kind(), " ");
+std::string_view FutureState::StatusText() const {
   switch (status_) {
     case Status::kPending:
-      absl::StrAppend(&text, "pending");
-      break;
+      return "pending";
     case Status::kCancelled:
-      absl::StrAppend(&text, "cancelled");
-      break;
+      return "cancelled";
     case Status::kFinished:
-      if (const std::exception_ptr thrown = error()) {
-        absl::StrAppend(&text, "finished exception=", DescribeException(thrown));
-      } else {
-        const std::string value = value_text();
-        absl::StrAppend(&text, "finished", value.empty() ? "" : " result=", value);
-      }
       break;
   }
-  return absl::StrCat(text, ">");
+  return "finished";
+}
+
+std::string FutureState::OutcomeText() const {
+  if (status_ != Status::kFinished) return "";
+  if (const std::exception_ptr thrown = error()) {
+    return absl::StrCat(" exception=", DescribeException(thrown));
+  }
+  const std::string value = value_text();
+  return value.empty() ? "" : absl::StrCat(" result=", value);
+}
+
+std::string FutureState::Repr() const {
+  return absl::StrCat("<", kind(), " ", StatusText(), OutcomeText(), ">");
 }
 
 void FutureState::ReportLater(std::string message) {
@@ -140,6 +152,17 @@ void FutureState::EndIfUnreferenced() {
     return;
   }
   delete this;
+}
+
+void DescribedList::Add(const FutureState& state) {
+  if (state.done()) return;
+  if (++count_ > kMost) return;
+  absl::StrAppend(&text_, count_ == 1 ? ": " : ", ", state.Repr());
+}
+
+std::string DescribedList::text() const {
+  if (count_ <= kMost) return text_;
+  return absl::StrCat(text_, ", and ", count_ - kMost, " more");
 }
 
 void ThrowResultNotSet() { throw InvalidStateError("Result is not set."); }

@@ -64,6 +64,12 @@ class FutureState : public Cancellable, public PooledObject {
   SchedulerCore* scheduler() const { return scheduler_.get(); }
   const SourceLocation& created_at() const { return created_at_; }
 
+  // In debug mode, for whoever changes it from outside: RuntimeError if another
+  // thread is running its loop, or this one another loop.
+  void CheckUse() const {
+    if (ABSL_PREDICT_FALSE(scheduler_->guarded)) CheckUseSlowly();
+  }
+
   // Who waits. REQUIRES for adding: not done.
   ReadyQueue& waiters() { return waiters_; }
 
@@ -76,8 +82,11 @@ class FutureState : public Cancellable, public PooledObject {
 
   // "Task" or "Future": how messages call it.
   virtual std::string_view kind() const { return "Future"; }
-  // "<Future pending>", "<Task finished name='Task-1' result=3>".
+  // "<Future pending>", "<Task finished name='Task-1' coro=Main result=3>". As long
+  // as it is, whatever it waits for.
   virtual std::string Repr() const;
+  std::string Description() const override { return Repr(); }
+  const FutureState* AsFuture() const override { return this; }
   // Whether SetResult and SetException are the owner's to call.
   virtual bool is_settable() const { return true; }
 
@@ -161,11 +170,17 @@ class FutureState : public Cancellable, public PooledObject {
   static constexpr uint8_t kMarked = 16;
   static constexpr uint8_t kHasError = 32;
   static constexpr uint8_t kUnreferenced = 64;  // In SchedulerCore::unreferenced.
+  static constexpr uint8_t kKindFlag3 = 128;
+
+  // "pending", or "finished" and what it ended with: " result=3", " exception=...".
+  std::string_view StatusText() const;
+  std::string OutcomeText() const;
 
   uint8_t flags_ = 0;
 
  private:
   void EndIfUnreferenced();
+  void CheckUseSlowly() const;
 
   // In the order that leaves no hole; see the size check in future_state.cc.
   Status status_ = Status::kPending;
@@ -186,6 +201,20 @@ class FutureState : public Cancellable, public PooledObject {
 };
 
 using FutureStateRef = IntrusivePtr<FutureState>;
+
+// The futures that something waits for, in words, behind its own: ": <Task ...>,
+// <Future pending>, and 3 more". Those that are done are passed over.
+class DescribedList {
+ public:
+  void Add(const FutureState& state);
+  std::string text() const;
+
+ private:
+  static constexpr size_t kMost = 8;
+
+  std::string text_;
+  size_t count_ = 0;
+};
 
 // Throws the InvalidStateError that reading a pending future deserves.
 [[noreturn]] void ThrowResultNotSet();

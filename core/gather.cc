@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 
 namespace weft::internal {
@@ -75,6 +76,12 @@ Cancellable::Step GatherLogic::AskNext(size_t asked, CancelAnswer answers) {
   // Then it ends as cancelled, whatever the children make of it.
   if (answers == CancelAnswer::kAccepted) cancel_requested_ = true;
   return {nullptr, answers};
+}
+
+std::string GatherLogic::DescribeChildren() const {
+  DescribedList children;
+  for (size_t i = 0; i < count_; ++i) children.Add(*children_[i].target());
+  return absl::StrCat("<Gather ", count_ - missing_, " of ", count_, " done>", children.text());
 }
 
 bool GatherLogic::LetGoOfChildren() {

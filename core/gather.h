@@ -95,6 +95,8 @@ class GatherLogic : public Observing {
   Cancellable::Step AskFirst() { return {children_[0].target(), CancelAnswer::kAccepted}; }
   Cancellable::Step AskNext(size_t asked, CancelAnswer answers);
 
+  std::string DescribeChildren() const;
+
   // Nobody holds the gather any more. Whether some child may still end it.
   bool LetGoOfChildren();
 
@@ -138,6 +140,8 @@ class GatherState final : public FutureStateOf<Result>, private GatherLogic {
   }
 
   FutureState* outer() override { return this; }
+
+  std::string Description() const override { return DescribeChildren(); }
 
   Cancellable::Step BeginCancel(const std::exception_ptr&) override {
     if (this->done()) return {nullptr, CancelAnswer::kRefused};
@@ -243,11 +247,21 @@ template <class A>
 using EnsuredValue =
     typename decltype(EnsureFuture(std::declval<A>(), SourceLocation()))::ValueType;
 
+// Where a child is created: for what has no place for that, behind its other
+// arguments, where a coroutine is defined.
+template <class A>
+SourceLocation PlaceOf(const A& awaitable, const SourceLocation& location) {
+  if constexpr (IsCoro<A>::value) {
+    if (location.line() == 0 && awaitable) return awaitable.defined_at();
+  }
+  return location;
+}
+
 template <bool kOutcomes, class... As>
 auto GatherThese(const SourceLocation& location, As&&... awaitables) {
   // Braces, so that the tasks are made from left to right.
   const std::tuple<Future<EnsuredValue<As>>...> futures{
-      EnsureFuture(std::forward<As>(awaitables), location)...};
+      EnsureFuture(std::forward<As>(awaitables), PlaceOf(awaitables, location))...};
   SchedulerCore* scheduler;
   if constexpr (sizeof...(As) > 0) {
     scheduler = std::get<0>(futures).state()->scheduler();

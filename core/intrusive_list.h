@@ -60,6 +60,7 @@ class List {
 
   bool empty() const { return head_.next_ == &head_; }
   T* front() { return empty() ? nullptr : static_cast<T*>(head_.next_); }
+  const T* front() const { return empty() ? nullptr : static_cast<const T*>(head_.next_); }
   T* back() { return empty() ? nullptr : static_cast<T*>(head_.prev_); }
 
   // The element behind `node`, or null at the end.

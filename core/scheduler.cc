@@ -10,6 +10,12 @@ namespace internal {
 
 constinit thread_local Scheduler* current_scheduler = nullptr;
 
+void SchedulerCore::CheckThreadSlowly() const {
+  if (!debug || !running.load(std::memory_order_relaxed) || current_scheduler == owner) return;
+  throw RuntimeError(
+      "Non-thread-safe operation invoked on an event loop other than the current one");
+}
+
 }  // namespace internal
 
 Scheduler& Scheduler::CurrentOrThrow() {
@@ -20,6 +26,7 @@ Scheduler& Scheduler::CurrentOrThrow() {
 
 void Scheduler::CheckCall() const {
   if (closed()) throw RuntimeError("Event loop is closed");
+  CheckThread();
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #ifndef WEFT_CORE_SCHEDULER_H_
 #define WEFT_CORE_SCHEDULER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -51,7 +52,12 @@ struct SchedulerCore {
 
   uint32_t refs = 0;
   bool closed = false;
-  bool guarded = false;  // Closed, or in debug mode: calls are looked at first.
+  bool debug = false;
+  bool observed = false;  // Somebody wants to hear of whatever it runs.
+  // Any of these three: calls are looked at first, and so is what is run.
+  bool guarded = false;
+  // Whether some thread is running it; written by that one.
+  std::atomic<bool> running{false};
   // Operations that the running task may still find done at once before it has
   // to queue behind the others (see poller/operation.h).
   int inline_budget = 0;
@@ -66,6 +72,22 @@ struct SchedulerCore {
   // wait for them to be over, see FutureState::OnUnreferenced().
   int ending_futures = 0;
   std::vector<FutureState*> unreferenced;
+
+  void SetDebug(bool value) {
+    debug = value;
+    guarded = closed || debug || observed;
+  }
+  void SetObserved(bool value) {
+    observed = value;
+    guarded = closed || debug || observed;
+  }
+
+  // In debug mode: RuntimeError "Non-thread-safe operation ..." if another thread
+  // is running this.
+  void CheckThread() const {
+    if (ABSL_PREDICT_FALSE(guarded)) CheckThreadSlowly();
+  }
+  void CheckThreadSlowly() const;
 
   // The context of what is running, or of the thread if nothing is; may be null.
   const ContextRef* context() const {
@@ -116,9 +138,10 @@ class Scheduler {
   // round. False if nothing runs, or if this scheduler has no such thing.
   virtual bool Interrupt() noexcept { return false; }
 
-  // Has `callable` run in the next round. RuntimeError if closed.
-  template <class F>
-    requires(!internal::ReturnsCoroutine<F>)
+  // Has `callable` run in the next round.
+  // Errors: RuntimeError if closed, and in debug mode if another thread is running
+  // the loop.
+  template <internal::PlainCallback F>
   Handle CallSoon(F&& callable, const SourceLocation& location = SourceLocation::current()) {
     if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
     internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
@@ -127,9 +150,8 @@ class Scheduler {
   }
 
   // Has `callable` run when `when` has come: through the timers even if that
-  // has passed. RuntimeError if closed.
-  template <class F>
-    requires(!internal::ReturnsCoroutine<F>)
+  // has passed. Errors: as CallSoon().
+  template <internal::PlainCallback F>
   TimerHandle CallAt(TimePoint when, F&& callable,
                      const SourceLocation& location = SourceLocation::current()) {
     if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
@@ -139,8 +161,7 @@ class Scheduler {
   }
 
   // CallAt() the time now plus `delay`. Late, never early.
-  template <class F>
-    requires(!internal::ReturnsCoroutine<F>)
+  template <internal::PlainCallback F>
   TimerHandle CallLater(absl::Duration delay, F&& callable,
                         const SourceLocation& location = SourceLocation::current()) {
     return CallAt(Now() + delay, std::forward<F>(callable), location);
@@ -149,9 +170,22 @@ class Scheduler {
   // True once the loop was closed: nothing is queued from then on.
   bool closed() const { return core_->closed; }
 
+  // Debug mode: checks that cost time. See docs/debugging.md.
+  bool debug() const { return core_->debug; }
+  void SetDebug(bool debug) {
+    CheckThread();
+    core_->SetDebug(debug);
+  }
+
   // -- For those who implement tasks and callbacks.
 
   internal::SchedulerCore* core() const { return core_.get(); }
+
+  // Throws what a call deserves that queues something: RuntimeError if closed,
+  // and as CheckThread(). To be called if `core()->guarded`.
+  void CheckCall() const;
+  // In debug mode: RuntimeError if another thread is running this.
+  void CheckThread() const { core_->CheckThread(); }
 
   // The context variables of what is running.
   internal::ContextRef current_context() const {
@@ -178,26 +212,26 @@ class Scheduler {
     core_->owner = nullptr;
   }
 
-  // Throws what a call that queues something deserves: RuntimeError if closed.
-  // Called while closed or guarded.
-  virtual void CheckCall() const;
-
   // Makes this the current scheduler of the thread, as long as it lives.
   class Running {
    public:
     explicit Running(Scheduler* scheduler)
-        : previous_(std::exchange(internal::current_scheduler, scheduler)) {}
-    ~Running() { internal::current_scheduler = previous_; }
+        : scheduler_(scheduler), previous_(std::exchange(internal::current_scheduler, scheduler)) {
+      scheduler_->core_->running.store(true, std::memory_order_relaxed);
+    }
+    ~Running() {
+      scheduler_->core_->running.store(false, std::memory_order_relaxed);
+      internal::current_scheduler = previous_;
+    }
     Running(const Running&) = delete;
 
    private:
+    Scheduler* scheduler_;
     Scheduler* previous_;
   };
 
   // From now on nothing is queued.
   void SetClosed() { core_->closed = core_->guarded = true; }
-  // Whether CheckCall() is called before anything is queued.
-  void SetGuarded(bool guarded) { core_->guarded = guarded || core_->closed; }
 
  private:
   internal::IntrusivePtr<internal::SchedulerCore> core_;

@@ -5,6 +5,7 @@
 #define WEFT_CORE_SHIELD_H_
 
 #include <exception>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -34,6 +35,12 @@ class ShieldState final : public FutureStateOf<T>, private Observing {
   }
 
   FutureState* outer() override { return this; }
+
+  std::string Description() const override {
+    DescribedList inner;
+    inner.Add(*inner_.target());
+    return "<Shield>" + inner.text();
+  }
 
   Cancellable::Step BeginCancel(const std::exception_ptr& error) override {
     const Cancellable::Step step = FutureState::BeginCancel(error);

@@ -6,11 +6,13 @@
 
 #include <coroutine>
 #include <exception>
+#include <string>
 
 #include "absl/time/time.h"
 #include "weft/core/outcome.h"
 #include "weft/core/scheduler.h"
 #include "weft/core/task_state.h"
+#include "weft/core/time_point.h"
 #include "weft/core/timer.h"
 #include "weft/core/waiter.h"
 
@@ -44,9 +46,12 @@ class [[nodiscard]] YieldAwaiter {
   TaskState* task_ = nullptr;
 };
 
+// "<Sleep for another 2.5s>"
+std::string DescribeSleep(TimePoint deadline, TimePoint now);
+
 // The timer lies in the frame. When it is due its runnable runs, and queues the
 // task: two hops, as in asyncio, where the timer's handle completes a future.
-class [[nodiscard]] SleepAwaiter : private Timer {
+class [[nodiscard]] SleepAwaiter : private Timer, private Wait {
  public:
   explicit SleepAwaiter(absl::Duration delay) : Timer(&OnDue), delay_(delay) {}
   // Before it is awaited.
@@ -60,12 +65,12 @@ class [[nodiscard]] SleepAwaiter : private Timer {
 
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
-    wait_.Begin(handle);
-    TaskState* task = wait_.task();
+    Begin(handle);
+    TaskState* task = this->task();
     if (delay_ <= absl::ZeroDuration()) {
       // A bare yield: there is nothing to cancel, the task is in the queue.
       task->Suspend(handle, nullptr);
-      wait_.Wake();
+      Wake();
       return;
     }
     Scheduler* scheduler = task->scheduler()->owner;
@@ -74,19 +79,21 @@ class [[nodiscard]] SleepAwaiter : private Timer {
 
   void await_resume() {
     DisarmTimer();
-    wait_.EndOrThrow();
+    EndOrThrow();
   }
   Outcome<void> await_outcome() {
     DisarmTimer();
-    return wait_.EndAsOutcome();
+    return EndAsOutcome();
   }
 
  private:
-  static void OnDue(Runnable* runnable) { static_cast<SleepAwaiter*>(runnable)->wait_.Wake(); }
-  void DisarmTimer() { wait_.task()->scheduler()->owner->Disarm(this); }
+  static void OnDue(Runnable* runnable) { static_cast<SleepAwaiter*>(runnable)->Wake(); }
+  void DisarmTimer() { task()->scheduler()->owner->Disarm(this); }
+  std::string Description() const override {
+    return DescribeSleep(deadline(), task()->scheduler()->owner->Now());
+  }
 
   absl::Duration delay_;
-  Wait wait_;
 };
 
 }  // namespace internal

@@ -12,7 +12,19 @@ TaskRef CurrentTask() {
 
 std::vector<TaskRef> AllTasks() { return internal::TasksOf(*Scheduler::CurrentOrThrow().core()); }
 
+void DumpTasks(std::ostream& out) {
+  internal::DumpTasksOf(*Scheduler::CurrentOrThrow().core(), out);
+}
+
 namespace internal {
+
+void DumpTasksOf(SchedulerCore& core, std::ostream& out) {
+  const size_t count = core.tasks.CountSlowly();
+  out << count << (count == 1 ? " task" : " tasks") << "\n";
+  for (TaskLink* link = core.tasks.front(); link != nullptr; link = core.tasks.Next(link)) {
+    DumpTask(*TaskState::FromLink(link), out);
+  }
+}
 
 std::vector<TaskRef> TasksOf(SchedulerCore& core) {
   std::vector<TaskRef> tasks;

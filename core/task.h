@@ -38,8 +38,10 @@ class TaskStateOf final : public TaskState {
   ~TaskStateOf() override = default;
 
   void ResetOutcome() override { outcome_.Reset(); }
-  bool OutcomeIsError() const override { return outcome_.has_exception(); }
-  bool OutcomeIsCancellation() const override { return outcome_.cancelled(); }
+  Ending ending() const override {
+    if (ABSL_PREDICT_TRUE(!outcome_.has_exception())) return Ending::kValue;
+    return outcome_.cancelled() ? Ending::kCancellation : Ending::kError;
+  }
 
   Outcome<T> outcome_;
 };
@@ -84,6 +86,48 @@ auto CallToCoro(F&& callable, Args&&... args) {
 
 }  // namespace internal
 
+template <class T = void>
+class Task;
+
+// TaskRef
+//
+// A task of whatever type, or none.
+//
+// Threads: belongs to the loop's thread.
+class TaskRef : public FutureRef {
+ public:
+  TaskRef() = default;
+  explicit TaskRef(internal::TaskState* state) : FutureRef(internal::FutureStateRef(state)) {}
+  template <class T>
+  TaskRef(const Task<T>& task) : TaskRef(task.task_state()) {}  // NOLINT: any task is one.
+
+  // REQUIRES for all below: *this.
+  std::string name() const { return task_state()->name(); }
+  void SetName(std::string name) {
+    state()->CheckUse();
+    task_state()->set_name(std::move(name));
+  }
+  int Cancelling() const { return task_state()->cancelling(); }
+  int Uncancel() {
+    state()->CheckUse();
+    return task_state()->Uncancel();
+  }
+  std::vector<StackFrame> GetStack() const {
+    task_state()->scheduler()->CheckThread();
+    return task_state()->GetStack();
+  }
+  std::string WaitsFor() const {
+    task_state()->scheduler()->CheckThread();
+    return task_state()->WaitsFor();
+  }
+  void PrintStack(std::ostream& out) const {
+    task_state()->scheduler()->CheckThread();
+    internal::PrintStack(*task_state(), out);
+  }
+
+  internal::TaskState* task_state() const { return static_cast<internal::TaskState*>(state()); }
+};
+
 // Task
 //
 // A coroutine that runs beside the others: its first step comes in the round
@@ -101,7 +145,7 @@ auto CallToCoro(F&& callable, Args&&... args) {
 //
 // Threads: belongs to the loop's thread.
 // Python: asyncio.Task; but the loop holds its tasks, so none is lost.
-template <class T = void>
+template <class T>
 class Task : public Future<T> {
  public:
   Task() = default;
@@ -110,47 +154,33 @@ class Task : public Future<T> {
 
   // The name it was given, or "Task-N".
   std::string name() const { return task_state()->name(); }
-  void SetName(std::string name) { task_state()->set_name(std::move(name)); }
+  void SetName(std::string name) {
+    this->state()->CheckUse();
+    task_state()->set_name(std::move(name));
+  }
 
   // How many times Cancel() was called and not taken back.
   int Cancelling() const { return task_state()->cancelling(); }
   // Takes one request back, and with the last the cancellation itself if it was
   // not delivered yet. Returns how many are left.
-  int Uncancel() { return task_state()->Uncancel(); }
+  int Uncancel() {
+    this->state()->CheckUse();
+    return task_state()->Uncancel();
+  }
 
   // Where the task waits: its coroutines from the outermost to the innermost,
   // each with the place of its `co_await`. Empty if it is done; in release
   // builds too.
-  std::vector<StackFrame> GetStack() const { return task_state()->GetStack(); }
-  // The same in words.
-  void PrintStack(std::ostream& out) const { internal::PrintStack(*task_state(), out); }
+  std::vector<StackFrame> GetStack() const { return TaskRef(*this).GetStack(); }
+  // What it waits for, in one line: "<Lock [locked, waiters:1]>", "its turn".
+  // Empty while it runs and once it is done.
+  std::string WaitsFor() const { return TaskRef(*this).WaitsFor(); }
+  // Both in words, as a traceback.
+  void PrintStack(std::ostream& out) const { TaskRef(*this).PrintStack(out); }
 
   internal::TaskState* task_state() const {
     return static_cast<internal::TaskState*>(this->state());
   }
-};
-
-// TaskRef
-//
-// A task of whatever type, or none.
-//
-// Threads: belongs to the loop's thread.
-class TaskRef : public FutureRef {
- public:
-  TaskRef() = default;
-  explicit TaskRef(internal::TaskState* state) : FutureRef(internal::FutureStateRef(state)) {}
-  template <class T>
-  TaskRef(const Task<T>& task) : TaskRef(task.task_state()) {}  // NOLINT: any task is one.
-
-  // REQUIRES for all below: *this.
-  std::string name() const { return task_state()->name(); }
-  void SetName(std::string name) { task_state()->set_name(std::move(name)); }
-  int Cancelling() const { return task_state()->cancelling(); }
-  int Uncancel() { return task_state()->Uncancel(); }
-  std::vector<StackFrame> GetStack() const { return task_state()->GetStack(); }
-  void PrintStack(std::ostream& out) const { internal::PrintStack(*task_state(), out); }
-
-  internal::TaskState* task_state() const { return static_cast<internal::TaskState*>(state()); }
 };
 
 // The task that is running, or none: in a callback, or outside of a loop.
@@ -160,13 +190,18 @@ TaskRef CurrentTask();
 // order of creation. Errors: RuntimeError "no running event loop".
 std::vector<TaskRef> AllTasks();
 
+// All that is known of each of them, for people: its state, name and coroutine, its
+// stack, what it waits for, and where it was created. Errors: as AllTasks().
+void DumpTasks(std::ostream& out);
+
 namespace internal {
 
 std::vector<TaskRef> TasksOf(SchedulerCore& core);
+void DumpTasksOf(SchedulerCore& core, std::ostream& out);
 
 template <class T>
 Task<T> StartTask(Scheduler& scheduler, Coro<T> coro, const SourceLocation& location) {
-  if (ABSL_PREDICT_FALSE(scheduler.closed())) throw RuntimeError("Event loop is closed");
+  if (ABSL_PREDICT_FALSE(scheduler.core()->guarded)) scheduler.CheckCall();
   if (ABSL_PREDICT_FALSE(!coro)) ThrowCoroReused();
   auto* state = new TaskStateOf<T>(scheduler.core(), *coro.Release(), location);
   return Task<T>(IntrusivePtr<TaskState>(state));
@@ -179,6 +214,80 @@ template <class F, class... Args>
 concept CoroutineFunction =
     !Awaitable<F> && std::invocable<internal::ClosureType<F>&, std::decay_t<Args>...>;
 
+namespace internal {
+
+// CreateTask() in all its shapes, for what starts tasks: `Derived` has
+// StartCoro(coro, location). A parameter behind a pack of arguments cannot have a
+// default, so there is one shape for each number of arguments up to three, and one
+// without a place of creation for more.
+template <class Derived>
+class TaskStarter {
+ public:
+  template <Awaitable A>
+  auto CreateTask(A&& awaitable, std::string name = "",
+                  const SourceLocation& location = SourceLocation::current()) {
+    auto task = derived().StartCoro(ToCoro(std::forward<A>(awaitable)), location);
+    if (!name.empty()) task.task_state()->set_name(std::move(name));
+    return task;
+  }
+
+  template <class F>
+    requires CoroutineFunction<F>
+  auto CreateTask(F&& callable, const SourceLocation& location = SourceLocation::current()) {
+    WEFT_CHECK_CLOSURE(F);
+    return derived().StartCoro(CallToCoro(std::forward<F>(callable)), location);
+  }
+  template <class F, class A>
+    requires CoroutineFunction<F, A>
+  auto CreateTask(F&& callable, A&& a, const SourceLocation& location = SourceLocation::current()) {
+    WEFT_CHECK_CLOSURE(F);
+    return derived().StartCoro(CallToCoro(std::forward<F>(callable), std::forward<A>(a)), location);
+  }
+  template <class F, class A, class B>
+    requires CoroutineFunction<F, A, B>
+  auto CreateTask(F&& callable, A&& a, B&& b,
+                  const SourceLocation& location = SourceLocation::current()) {
+    WEFT_CHECK_CLOSURE(F);
+    return derived().StartCoro(
+        CallToCoro(std::forward<F>(callable), std::forward<A>(a), std::forward<B>(b)), location);
+  }
+  template <class F, class A, class B, class C>
+    requires CoroutineFunction<F, A, B, C>
+  auto CreateTask(F&& callable, A&& a, B&& b, C&& c,
+                  const SourceLocation& location = SourceLocation::current()) {
+    WEFT_CHECK_CLOSURE(F);
+    return derived().StartCoro(CallToCoro(std::forward<F>(callable), std::forward<A>(a),
+                                          std::forward<B>(b), std::forward<C>(c)),
+                               location);
+  }
+  template <class F, class A, class B, class C, class D, class... More>
+    requires CoroutineFunction<F, A, B, C, D, More...>
+  auto CreateTask(F&& callable, A&& a, B&& b, C&& c, D&& d, More&&... more) {
+    WEFT_CHECK_CLOSURE(F);
+    return derived().StartCoro(
+        CallToCoro(std::forward<F>(callable), std::forward<A>(a), std::forward<B>(b),
+                   std::forward<C>(c), std::forward<D>(d), std::forward<More>(more)...),
+        SourceLocation());
+  }
+
+ protected:
+  TaskStarter() = default;
+  ~TaskStarter() = default;
+
+ private:
+  Derived& derived() { return static_cast<Derived&>(*this); }
+};
+
+// On the running loop.
+struct RunningTaskStarter : TaskStarter<RunningTaskStarter> {
+  template <class T>
+  Task<T> StartCoro(Coro<T> coro, const SourceLocation& location) {
+    return StartTask(Scheduler::CurrentOrThrow(), std::move(coro), location);
+  }
+};
+
+}  // namespace internal
+
 // Starts a task on the running loop: of a coroutine or anything else that can
 // be awaited, or of a function and its arguments, which are copied or moved
 // into the task (so that a lambda's captures live as long as it runs).
@@ -187,19 +296,41 @@ concept CoroutineFunction =
 template <Awaitable A>
 auto CreateTask(A&& awaitable, std::string name = "",
                 const SourceLocation& location = SourceLocation::current()) {
-  auto task = internal::StartTask(Scheduler::CurrentOrThrow(),
-                                  internal::ToCoro(std::forward<A>(awaitable)), location);
-  if (!name.empty()) task.SetName(std::move(name));
-  return task;
+  return internal::RunningTaskStarter().CreateTask(std::forward<A>(awaitable), std::move(name),
+                                                   location);
 }
-template <class F, class... Args>
-  requires CoroutineFunction<F, Args...>
-auto CreateTask(F&& callable, Args&&... args) {
-  WEFT_CHECK_CLOSURE(F);
-  return internal::StartTask(
-      Scheduler::CurrentOrThrow(),
-      internal::CallToCoro(std::forward<F>(callable), std::forward<Args>(args)...),
-      SourceLocation());
+template <class F>
+  requires CoroutineFunction<F>
+auto CreateTask(F&& callable, const SourceLocation& location = SourceLocation::current()) {
+  return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), location);
+}
+template <class F, class A>
+  requires CoroutineFunction<F, A>
+auto CreateTask(F&& callable, A&& a, const SourceLocation& location = SourceLocation::current()) {
+  return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
+                                                   location);
+}
+template <class F, class A, class B>
+  requires CoroutineFunction<F, A, B>
+auto CreateTask(F&& callable, A&& a, B&& b,
+                const SourceLocation& location = SourceLocation::current()) {
+  return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
+                                                   std::forward<B>(b), location);
+}
+template <class F, class A, class B, class C>
+  requires CoroutineFunction<F, A, B, C>
+auto CreateTask(F&& callable, A&& a, B&& b, C&& c,
+                const SourceLocation& location = SourceLocation::current()) {
+  return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
+                                                   std::forward<B>(b), std::forward<C>(c),
+                                                   location);
+}
+template <class F, class A, class B, class C, class D, class... More>
+  requires CoroutineFunction<F, A, B, C, D, More...>
+auto CreateTask(F&& callable, A&& a, B&& b, C&& c, D&& d, More&&... more) {
+  return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
+                                                   std::forward<B>(b), std::forward<C>(c),
+                                                   std::forward<D>(d), std::forward<More>(more)...);
 }
 
 }  // namespace weft

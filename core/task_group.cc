@@ -32,11 +32,19 @@ std::string TaskGroup::ToString() const {
   return absl::StrCat(text, aborting_ ? " cancelling>" : " entered>");
 }
 
-void TaskGroup::CheckOpen() const {
-  if (exiting_ && children_.empty()) {
-    throw RuntimeError(absl::StrCat("TaskGroup ", ToString(), " is finished"));
+void TaskGroup::ThrowNotOpen() const {
+  const bool is_finished = exiting_ && children_.empty();
+  throw RuntimeError(
+      absl::StrCat("TaskGroup ", ToString(), is_finished ? " is finished" : " is shutting down"));
+}
+
+std::string TaskGroup::ChildrenWait::Description() const {
+  internal::DescribedList children;
+  for (internal::TaskGroupLink* link = group_->children_.front(); link != nullptr;
+       link = group_->children_.Next(link)) {
+    children.Add(*static_cast<internal::TaskGroupChild*>(link)->task);
   }
-  if (aborting_) throw RuntimeError(absl::StrCat("TaskGroup ", ToString(), " is shutting down"));
+  return absl::StrCat(group_->ToString(), children.text());
 }
 
 void TaskGroup::Add(internal::TaskState* task) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "weft/core/closure.h"
 #include "weft/core/coro.h"
 #include "weft/core/intrusive_list.h"
@@ -81,28 +82,15 @@ Coro<T> RunTaskGroup(InPlaceClosure<F> body);
 //
 // Threads: belongs to the loop's thread.
 // Python: asyncio.TaskGroup.
-class TaskGroup {
+class TaskGroup : public internal::TaskStarter<TaskGroup> {
  public:
   TaskGroup(const TaskGroup&) = delete;
 
-  // Starts a task in the group: weft::CreateTask(), with the same arguments.
+  // CreateTask() starts a task in the group: as weft::CreateTask().
   //
   // Errors: RuntimeError once the group is shutting down, because a child or the
   // body failed, or finished; the coroutine is destroyed then.
-  template <Awaitable A>
-  auto CreateTask(A&& awaitable, std::string name = "",
-                  const SourceLocation& location = SourceLocation::current()) {
-    auto task = Start(internal::ToCoro(std::forward<A>(awaitable)), location);
-    if (!name.empty()) task.SetName(std::move(name));
-    return task;
-  }
-  template <class F, class... Args>
-    requires CoroutineFunction<F, Args...>
-  auto CreateTask(F&& callable, Args&&... args) {
-    WEFT_CHECK_CLOSURE(F);
-    return Start(internal::CallToCoro(std::forward<F>(callable), std::forward<Args>(args)...),
-                 SourceLocation());
-  }
+  using internal::TaskStarter<TaskGroup>::CreateTask;
 
   // Waits until no child is left: the wait of the group's end, made early, while
   // the body's locals still live. Whatever cancels it, it ends only then; and if
@@ -123,14 +111,20 @@ class TaskGroup {
   explicit TaskGroup(internal::TaskState* parent) : parent_(parent) {}
   ~TaskGroup();
 
+  friend class internal::TaskStarter<TaskGroup>;
+
   template <class T>
-  Task<T> Start(Coro<T> coro, const SourceLocation& location) {
-    CheckOpen();
+  Task<T> StartCoro(Coro<T> coro, const SourceLocation& location) {
+    if (ABSL_PREDICT_FALSE(!IsOpen())) {
+      coro.Close();
+      ThrowNotOpen();
+    }
     Task<T> task = internal::StartTask(*parent_->scheduler()->owner, std::move(coro), location);
     Add(task.task_state());
     return task;
   }
-  void CheckOpen() const;
+  bool IsOpen() const { return !aborting_ && !(exiting_ && children_.empty()); }
+  [[noreturn]] void ThrowNotOpen() const;
   void Add(internal::TaskState* task);
 
   // Cancels the children, in the order in which they were started.
@@ -152,7 +146,15 @@ class TaskGroup {
   bool parent_cancel_requested_ = false;
   size_t child_count_ = 0;
   List<internal::TaskGroupLink> children_;
-  internal::Wait completed_;
+  // The wait for the last child to end.
+  class ChildrenWait final : public internal::Wait {
+   public:
+    explicit ChildrenWait(TaskGroup* group) : group_(group) {}
+    std::string Description() const override;
+
+   private:
+    TaskGroup* group_;
+  } completed_{this};
   std::vector<std::exception_ptr> errors_;
   std::exception_ptr base_error_;    // A KeyboardInterrupt: goes on as it is.
   std::exception_ptr body_error_;    // No cancellation.

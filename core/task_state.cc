@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
+#include "weft/core/log.h"
 
 namespace weft::internal {
 
@@ -36,7 +38,10 @@ void TaskState::Start(CoroPromise& root, void* outcome) {
 void TaskState::RunFirstStep(Runnable* runnable) {
   auto* task = static_cast<TaskState*>(runnable);
   task->set_run(&RunStep);
-  if (ABSL_PREDICT_FALSE((task->flags_ & kMustCancel) != 0)) return task->End();
+  if (ABSL_PREDICT_FALSE((task->flags_ & kMustCancel) != 0)) {
+    NeverAwaitedIsFine silence;  // Its arguments may be coroutines.
+    return task->End();
+  }
   RunStep(runnable);
 }
 
@@ -69,31 +74,47 @@ void TaskState::CancelWait() {
 // releases a lock) comes before those who wait for this task.
 void TaskState::End() {
   SchedulerCore* core = scheduler();
+  const Ending ending = this->ending();
+  ended_at_ = leaf_promise().awaiting_at;
   core->current_context = &context_;
   std::exchange(leaf_, nullptr).destroy();
   core->current_context = nullptr;
   TaskLink::Unlink();
-  if (OutcomeIsCancellation()) {
+  if (ABSL_PREDICT_FALSE(ending == Ending::kCancellation)) {
     std::exception_ptr error = this->error();
     ResetOutcome();
     FinishCancelled(std::move(error));
-  } else if (OutcomeIsError()) {
+  } else if (ABSL_PREDICT_FALSE(ending == Ending::kError)) {
     // It is the task's, and leaves the run all the same.
     if (ABSL_PREDICT_FALSE(IsKeyboardInterrupt(error()))) core->owner->Interrupt();
     Finish(/*has_error=*/true);
-  } else if ((flags_ & kMustCancel) != 0) {
-    flags_ &= ~kMustCancel;
-    ResetOutcome();
-    FinishCancelled(nullptr);
-  } else {
+  } else if (ABSL_PREDICT_TRUE((flags_ & kWasAsked) == 0)) {
     Finish(/*has_error=*/false);
+  } else {
+    EndAsked();
   }
   Release();
+}
+
+// Of a task that was asked to end, and returned.
+void TaskState::EndAsked() {
+  if ((flags_ & kMustCancel) != 0) {
+    flags_ &= ~kMustCancel;
+    ResetOutcome();
+    return FinishCancelled(nullptr);
+  }
+  Finish(/*has_error=*/false);
+  if (scheduler()->debug && cancels_ > 0) {
+    Log(LogSeverity::kWarning,
+        absl::StrCat("a task was cancelled, swallowed that and returned: ", Repr(),
+                     "\n  its last await: ", weft::ToString(ended_at_)));
+  }
 }
 
 Cancellable::Step TaskState::BeginCancel(const std::exception_ptr& error) {
   if (done() || leaf_ == nullptr) return {nullptr, CancelAnswer::kRefused};
   ++cancels_;
+  flags_ |= kWasAsked;
   if (waiting_on_ == nullptr || !waiting_on_->WasCancelled()) cancel_error_ = error;
   if ((flags_ & kBeingAsked) != 0) return {nullptr, CancelAnswer::kRing};
   if (waiting_on_ == nullptr) {
@@ -137,44 +158,69 @@ void TaskState::set_name(std::string name) {
   }
 }
 
+namespace {
+
+// The coroutines by which CreateTask() keeps what it was given.
+bool IsWrapper(const CoroPromise& promise) {
+  const std::string_view function = promise.awaiting_at.function_name();
+  return absl::StrContains(function, "weft::internal::CallInCoro") ||
+         absl::StrContains(function, "weft::internal::AwaitInCoro");
+}
+
+}  // namespace
+
 std::vector<StackFrame> TaskState::GetStack() const {
   std::vector<StackFrame> frames;
   if (leaf_ == nullptr || progress_ == Progress::kEnds) return frames;
-  CoroPromise* promise =
-      &std::coroutine_handle<CoroPromise>::from_address(leaf_.address()).promise();
+  const CoroPromise* promise = &leaf_promise();
   while (true) {
-    frames.push_back({promise->awaiting_at});
-    if (promise->awaiter == nullptr) break;
+    const bool is_root = promise->awaiter == nullptr;
+    if (!is_root || frames.empty() || !IsWrapper(*promise))
+      frames.push_back({promise->awaiting_at});
+    if (is_root) break;
     promise = promise->awaiter->parent;
   }
   std::reverse(frames.begin(), frames.end());
   return frames;
 }
 
+SourceLocation TaskState::position() const {
+  return leaf_ == nullptr ? ended_at_ : leaf_promise().awaiting_at;
+}
+
+std::string TaskState::WaitsFor() const {
+  if (done() || leaf_ == nullptr || is_running()) return "";
+  const FutureState* future = waiting_on_ == nullptr ? nullptr : waiting_on_->AsFuture();
+  // Its runnable stands in the list of a future that it waits for; else only in
+  // the queue of what is ready.
+  if (Runnable::is_linked() && (future == nullptr || future->done())) return "its turn";
+  if (waiting_on_ == nullptr) return "an awaiter of another library";
+  return waiting_on_->Description();
+}
+
 std::string TaskState::Repr() const {
-  const std::string base = FutureState::Repr();
-  std::string state = base.substr(6, base.size() - 7);  // Without "<Task " and ">".
-  std::string rest;
-  if (const size_t space = state.find(' '); space != std::string::npos) {
-    rest = state.substr(space);
-    state.resize(space);
-  }
-  if (!done() && cancels_ > 0) state = "cancelling";
-  std::string text = absl::StrCat("<Task ", state, " name='", name(), "'");
+  const bool is_cancelling = !done() && cancels_ > 0;
+  std::string text =
+      absl::StrCat("<Task ", is_cancelling ? "cancelling" : StatusText(), " name='", name(), "'");
   const std::vector<StackFrame> stack = GetStack();
-  if (!stack.empty() && stack.back().line() != 0) {
-    absl::StrAppend(&text, " at ", ToString(stack.back().location));
-  } else if (created_at().line() != 0) {
-    absl::StrAppend(&text, " created at ", ToString(created_at()));
+  const std::string coroutine = stack.empty() ? FunctionName(ended_at_) : stack.front().function();
+  if (!coroutine.empty() && !absl::StartsWith(coroutine, "weft::internal::")) {
+    absl::StrAppend(&text, " coro=", coroutine);
   }
-  return absl::StrCat(text, rest, ">");
+  if (!stack.empty() && has_started()) {
+    absl::StrAppend(&text, " at ", weft::ToString(stack.back().location));
+  } else if (created_at().line() != 0) {
+    absl::StrAppend(&text, " created at ", weft::ToString(created_at()));
+  }
+  return absl::StrCat(text, OutcomeText(), ">");
 }
 
 void TaskState::DestroyFrames() {
   if (leaf_ == nullptr) return;
+  NeverAwaitedIsFine silence;  // That the task has not ended is reported already.
   Runnable::Unlink();
   TaskLink::Unlink();
-  waiting_on_ = nullptr;
+  ended_at_ = leaf_promise().awaiting_at;
   std::coroutine_handle<> frame = std::exchange(leaf_, nullptr);
   while (frame != nullptr) {
     CoroPromise& promise =
@@ -191,6 +237,22 @@ void TaskState::DestroyFrames() {
   Release();
 }
 
+namespace {
+
+void PrintFrames(const TaskState& task, const std::vector<StackFrame>& frames, std::ostream& out) {
+  for (const StackFrame& frame : frames) {
+    out << "  File \"" << frame.file() << "\", line " << frame.line() << ", in "
+        << frame.function();
+    if (!task.has_started()) out << ", not started";
+    out << "\n";
+  }
+  if (task.is_running()) out << "  runs, since that await\n";
+  const std::string waits_for = task.WaitsFor();
+  if (!waits_for.empty()) out << "  waits for " << waits_for << "\n";
+}
+
+}  // namespace
+
 void PrintStack(const TaskState& task, std::ostream& out) {
   const std::vector<StackFrame> frames = task.GetStack();
   if (frames.empty()) {
@@ -198,13 +260,14 @@ void PrintStack(const TaskState& task, std::ostream& out) {
     return;
   }
   out << "Stack for " << task.Repr() << " (most recent call last):\n";
-  for (const StackFrame& frame : frames) {
-    if (frame.line() == 0) {
-      out << "  not started\n";
-      continue;
-    }
-    out << "  File \"" << frame.file() << "\", line " << frame.line() << ", in "
-        << frame.location.function_name() << "\n";
+  PrintFrames(task, frames, out);
+}
+
+void DumpTask(const TaskState& task, std::ostream& out) {
+  out << task.Repr() << "\n";
+  PrintFrames(task, task.GetStack(), out);
+  if (task.created_at().line() != 0) {
+    out << "  created at " << weft::ToString(task.created_at()) << "\n";
   }
 }
 

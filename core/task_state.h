@@ -71,11 +71,22 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   std::string name() const;
   void set_name(std::string name);
+  // The number of a task without a name; 0 of one that has one, and its name.
+  uint64_t number() const { return (name_ & 1) != 0 ? name_ >> 1 : 0; }
+  std::string_view given_name() const {
+    if ((name_ & 1) != 0) return std::string_view();
+    return *reinterpret_cast<const std::string*>(name_);
+  }
 
   // From the root to the leaf.
   std::vector<StackFrame> GetStack() const;
-  bool has_begun() const { return run_fn() != &RunFirstStep; }
+  // Where the innermost coroutine awaits, or last did; line 0 once it is done.
+  SourceLocation position() const;
+  // What the task waits for, in one line: "<Lock [locked, waiters:1]>"; "its turn"
+  // if it is queued. Empty while it runs and once it is done.
+  std::string WaitsFor() const;
   bool is_running() const { return scheduler()->current_task == this; }
+  bool has_started() const { return run_fn() != &RunFirstStep; }
 
   std::string_view kind() const override { return "Task"; }
   std::string Repr() const override;
@@ -100,6 +111,9 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   static TaskState* FromLink(TaskLink* link) { return static_cast<TaskState*>(link); }
 
  protected:
+  // What the root coroutine left.
+  enum class Ending : uint8_t { kValue, kError, kCancellation };
+
   TaskState(SchedulerCore* scheduler, const SourceLocation& created_at);
   ~TaskState() override;
 
@@ -112,30 +126,40 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   static constexpr uint8_t kMustCancel = kKindFlag1;
   static constexpr uint8_t kBeingAsked = kKindFlag2;  // In a walk of RequestCancel().
+  static constexpr uint8_t kWasAsked = kKindFlag3;    // Ever. Implied by kMustCancel.
 
   static void RunFirstStep(Runnable* runnable);
   static void RunStep(Runnable* runnable);
 
   void End();
   void CancelWait();
+  CoroPromise& leaf_promise() const {
+    return std::coroutine_handle<CoroPromise>::from_address(leaf_.address()).promise();
+  }
 
-  // Empties the outcome that the root coroutine left.
+  virtual Ending ending() const = 0;
+  void EndAsked();
+  // Empties it.
   virtual void ResetOutcome() = 0;
-  // Whether that is an error, and whether the error is a cancellation.
-  virtual bool OutcomeIsError() const = 0;
-  virtual bool OutcomeIsCancellation() const = 0;
 
   Progress progress_ = Progress::kWaits;
   std::coroutine_handle<> leaf_;
-  Cancellable* waiting_on_ = nullptr;
+  union {
+    Cancellable* waiting_on_ = nullptr;
+    SourceLocation ended_at_;  // Once it is done: the last await of the root.
+  };
   ContextRef context_;
   // Odd: twice the number of a task without a name, plus one. Even: a string
   // of its own.
   uintptr_t name_;
 };
 
-// "Stack for <Task ...> (most recent call last):" and a line for each frame.
+// "Stack for <Task ...> (most recent call last):", a line for each frame, and what
+// it waits for.
 void PrintStack(const TaskState& task, std::ostream& out);
+
+// All that is known of a task, in a few lines.
+void DumpTask(const TaskState& task, std::ostream& out);
 
 }  // namespace weft::internal
 

@@ -42,6 +42,7 @@ class TimeLimit {
   TimePoint when_;
 };
 
+// `cause`: the CancelledError that it takes the place of.
 std::exception_ptr MakeTimeoutError(std::exception_ptr cause);
 
 }  // namespace internal
@@ -121,8 +122,9 @@ Outcome<std::remove_cvref_t<Result>> EndTimeoutAsOutcome(Timeout& scope, Awaiter
     return ResumeAsOutcome(awaiter);
   }
   auto outcome = ResumeAsOutcome(awaiter);
-  if (scope.Expire() && outcome.cancelled())
+  if (scope.Expire() && outcome.cancelled()) {
     outcome.SetError(MakeTimeoutError(outcome.exception()));
+  }
   return outcome;
 }
 
@@ -257,7 +259,8 @@ auto RunWithTimeout(F&& body, const TimeLimit& limit) {
 //
 //   std::string reply = co_await WithTimeout(absl::Seconds(1), Ask(server));
 //
-// A cancellation from elsewhere passes through. A result that the awaitable
+// The TimeoutError's `cause()` is that CancelledError. A cancellation from elsewhere
+// passes through. A result that the awaitable
 // returns in spite of the cancellation is a result.
 //
 // Python: asyncio.timeout(), around an `await`.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/future.h"
 #include "weft/core/scheduler.h"
@@ -53,10 +54,21 @@ void MultiWait::OnDone(Runnable* runnable) {
   }
   if (!decides) return;
   wait->StopTimer();
-  wait->wait_.Wake();
+  wait->Wake();
 }
 
-void MultiWait::OnTimeout(Runnable* runnable) { static_cast<MultiWait*>(runnable)->wait_.Wake(); }
+void MultiWait::OnTimeout(Runnable* runnable) { static_cast<MultiWait*>(runnable)->Wake(); }
+
+std::string MultiWait::Description() const {
+  DescribedList futures;
+  size_t total = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    if (entries_[i].state == nullptr) continue;
+    ++total;
+    futures.Add(*entries_[i].state);
+  }
+  return absl::StrCat("<Wait ", total - missing_, " of ", total, " done>", futures.text());
+}
 
 void MultiWait::StopTimer() {
   if (is_armed()) {

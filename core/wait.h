@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -46,7 +47,7 @@ template <class F>
 concept Waitable = FutureLike<F> || std::is_base_of_v<FutureRef, std::remove_cvref_t<F>>;
 
 // The wait for several futures: one callback in the list of each, and a timer.
-class MultiWait : private Timer {
+class MultiWait : private Timer, public Wait {
  public:
   MultiWait(ReturnWhen return_when, absl::Duration timeout)
       : Timer(&OnTimeout), return_when_(return_when), timeout_(timeout) {}
@@ -58,16 +59,17 @@ class MultiWait : private Timer {
   void Add(TaskState* task, FutureState* state);
   template <class Promise>
   void Begin(std::coroutine_handle<Promise> handle) {
-    wait_.Begin(handle);
+    Wait::Begin(handle);
     Start();
   }
 
   // For await_resume: true if it was cancelled.
   bool End() {
     Cleanup();
-    return wait_.End();
+    return Wait::End();
   }
-  TaskState* task() const { return wait_.task(); }
+
+  std::string Description() const override;
 
  private:
   struct Entry : Runnable {
@@ -88,7 +90,6 @@ class MultiWait : private Timer {
   size_t count_ = 0;
   size_t missing_ = 0;
   std::unique_ptr<Entry[]> entries_;
-  Wait wait_;
 };
 
 template <class F>

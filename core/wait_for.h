@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/time/time.h"
 #include "weft/core/awaitable.h"
 #include "weft/core/ensure_future.h"
@@ -28,7 +29,7 @@ namespace internal {
 // With no time at all: makes a future of `A`, and unless that is done, cancels it
 // and waits until it has ended.
 template <class A>
-class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
+class [[nodiscard]] CancelAndWaitAwaiter : private Runnable, private Wait {
  public:
   using Result = AwaitResult<A>;
 
@@ -43,26 +44,26 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
     TaskState* task = handle.promise().task;
-    if (future_->state()->scheduler() != task->scheduler()) {
+    if (ABSL_PREDICT_FALSE(future_->state()->scheduler() != task->scheduler())) {
       ThrowCannotAwait(task, future_->state());
     }
     // In this order: what is cancelled may be a gather of this very task, and then
     // the task is told while it still runs, as in CPython.
     future_->state()->waiters().PushBack(this);
     future_->Cancel();
-    wait_.Begin(handle);
+    Begin(handle);
   }
   Result await_resume() {
     Unlink();
-    wait_.EndOrThrow();
+    EndOrThrow();
     if (WasCancelledHere()) throw TimeoutError(Cancellation());
     return ResultAwaiter().await_resume();
   }
   Outcome<std::remove_cvref_t<Result>> await_outcome() {
     Unlink();
     Outcome<std::remove_cvref_t<Result>> outcome;
-    if (wait_.End()) {
-      outcome.SetCancelled(wait_.task()->cancelled_error());
+    if (End()) {
+      outcome.SetCancelled(task()->cancelled_error());
       return outcome;
     }
     if (WasCancelledHere()) {
@@ -75,13 +76,14 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
  private:
   using Type = decltype(EnsureFuture(std::declval<A>()));
 
-  static void OnDone(Runnable* runnable) {
-    static_cast<CancelAndWaitAwaiter*>(runnable)->wait_.Wake();
-  }
+  static void OnDone(Runnable* runnable) { static_cast<CancelAndWaitAwaiter*>(runnable)->Wake(); }
+
+  // It was asked to end, and takes its time.
+  std::string Description() const override { return future_->ToString(); }
 
   // It ended as this asked it to. (A gather does so with an error.)
   bool WasCancelledHere() {
-    if (!wait_.was_woken()) return false;
+    if (!was_woken()) return false;
     FutureState& state = *future_->state();
     if (state.cancelled()) return true;
     if (!state.outcome<typename Type::ValueType>().cancelled()) return false;
@@ -105,7 +107,6 @@ class [[nodiscard]] CancelAndWaitAwaiter : private Runnable {
 
   A awaitable_;
   std::optional<Type> future_;
-  Wait wait_;
 };
 
 template <class A>

@@ -78,6 +78,10 @@ class Wait : public Cancellable {
 
   TaskState* task() const { return task_; }
 
+  // In debug mode: RuntimeError if another thread is running the task's loop. For
+  // whoever is about to wake it.
+  void CheckThread() const { task_->scheduler()->CheckThread(); }
+
   Step BeginCancel(const std::exception_ptr&) override {
     if (state_ != State::kWaiting) return {nullptr, CancelAnswer::kRefused};
     state_ = State::kCancelled;

@@ -32,10 +32,12 @@
 #include "weft/core/task.h"
 #include "weft/core/task_group.h"
 #include "weft/core/timeout.h"
+#include "weft/loop/loop_stats.h"
 #include "weft/loop/next_signal.h"
 #include "weft/loop/run.h"
 #include "weft/loop/thread_future.h"
 #include "weft/loop/to_thread.h"
+#include "weft/loop/watchdog.h"
 #include "weft/net/graceful.h"
 #include "weft/net/pipe.h"
 #include "weft/net/server.h"
@@ -418,7 +420,52 @@ WEFT_TEST_F(GuideTest, Stack) {
   for (const TaskRef& task : AllTasks()) task.PrintStack(out);
   // [end]
   total.Cancel();
-  EXPECT_THAT(out.str(), HasSubstr("Stack for <Task pending name='total' at "));
+  EXPECT_THAT(out.str(), HasSubstr("Stack for <Task pending name='total' coro="));
+}
+
+// [snippet heartbeat]
+Coro<> Heartbeat() {
+  while (true) co_await Sleep(absl::Milliseconds(100));
+}
+// [end]
+
+// [snippet export]
+void Export(EventLoop& loop, std::ostream& out) {
+  LoopStats stats = loop.Stats();
+  uint64_t so_far = 0;
+  for (size_t i = 0; i < LagHistogram::kBuckets; ++i) {
+    so_far += stats.lag.count(i);
+    double bound = absl::ToDoubleSeconds(LagHistogram::UpperBound(i));
+    out << "loop_lag_seconds_bucket{le=\"" << bound << "\"} " << so_far << "\n";
+  }
+  out << "loop_lag_max_seconds " << absl::ToDoubleSeconds(loop.TakeMaxLag()) << "\n"
+      << "loop_callbacks_total " << stats.callbacks << "\n"
+      << "loop_idle_seconds_total " << absl::ToDoubleSeconds(stats.idle) << "\n"
+      << "loop_ready " << stats.ready << "\n"
+      << "loop_tasks " << stats.tasks << "\n"
+      << "executor_queue_depth " << loop.DefaultExecutor().queue_depth() << "\n";
+}
+// [end]
+
+WEFT_TEST_F(GuideTest, Lag) {
+  Task<> heartbeat = CreateTask(Heartbeat());
+  co_await Sleep(absl::Seconds(1));
+  std::ostringstream out;
+  Export(GetRunningLoop(), out);
+  heartbeat.Cancel();
+  EXPECT_THAT(out.str(), HasSubstr("loop_lag_seconds_bucket{le=\"inf\"} "));
+  EXPECT_THAT(out.str(), HasSubstr("loop_lag_max_seconds 0\n"));
+  EXPECT_THAT(out.str(), HasSubstr("executor_queue_depth 0\n"));
+}
+
+WEFT_TEST_F(GuideTest, Watchdog) {
+  // [snippet watchdog]
+  WatchdogOptions options;
+  options.limit = absl::Milliseconds(500);
+  options.dump_when_unblocked = true;  // All tasks, as soon as the loop can tell.
+  Watchdog watchdog(GetRunningLoop(), options);
+  // [end]
+  co_await Yield();
 }
 
 WEFT_TEST_F(GuideTest, Handler) {

@@ -11,11 +11,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "weft/core/async_generator.h"
 #include "weft/core/errors.h"
 #include "weft/core/log.h"
 #include "weft/core/observer.h"
 #include "weft/executor/thread_pool.h"
+#include "weft/loop/stack_sampler.h"
 #include "weft/poller/poller_registry.h"
 
 namespace weft {
@@ -43,6 +46,9 @@ class EventLoop::RunScope {
         previous_(std::exchange(running_loop, loop)),
         previous_shared_(std::exchange(internal::running_shared, loop->shared_.get())) {
     loop_->running_ = true;
+    if (internal::LoopProgress* progress = loop_->observation_.progress()) {
+      progress->SetThread(internal::StackSampler::CurrentThread());
+    }
   }
   ~RunScope() {
     running_loop = previous_;
@@ -82,7 +88,9 @@ EventLoop::EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_p
       spawner_(options.environment.spawner),
       shared_(std::make_shared<internal::LoopShared>(this, poller->MakeWaker())),
       may_skip_polls_(is_steady_ && options.environment.poller == nullptr),
-      wheel_(clock_->Now()),
+      created_at_(clock_->Now()),
+      pacer_(created_at_),
+      wheel_(created_at_),
       watcher_(this, poller),
       signals_(
           this, shared_,
@@ -93,7 +101,7 @@ EventLoop::EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_p
 
 EventLoop::~EventLoop() {
   if (!closed()) {
-    internal::Log(LogSeverity::kWarning, "unclosed event loop");
+    internal::Log(LogSeverity::kWarning, absl::StrCat("unclosed event loop ", ToString()));
     Close();
   }
 }
@@ -132,8 +140,12 @@ void EventLoop::Poll(TimePoint limit) {
     TimePoint deadline = TimePoint::InfinitePast();
     if (may_wait && shared_->BeginSleep()) {
       deadline = SteadyMoment(std::min(limit, wheel_.NextWake()));
+      if (is_steady_) pacer_.OnSleep();
     }
+    const bool is_timed = debug();
+    const TimePoint begin = is_timed ? SteadyClock::Read() : TimePoint();
     status = poller_->Wait(deadline, &done);
+    if (is_timed) ReportSlowPoll(begin, deadline, SteadyClock::Read());
     shared_->EndSleep();
   }
   if (!status.ok()) throw RuntimeError(absl::StrCat("the poller failed: ", status.ToString()));
@@ -142,9 +154,30 @@ void EventLoop::Poll(TimePoint limit) {
   shared_->inbox().DrainTo(&ready());
   if (signals_.has_pending()) signals_.QueuePending();
   ready().Splice(&done);
+  QueueDueTimers(now);
+  pacer_.OnPoll(now);
+}
+
+// The first that is due tells by how much the loop is late.
+void EventLoop::QueueDueTimers(TimePoint now) {
+  Runnable* const last = ready().back();
   wheel_.Advance(now, &ready());
   next_wake_ = wheel_.NextWake();
-  pacer_.OnPoll(now);
+  Runnable* const first = last == nullptr ? ready().front() : ready().Next(last);
+  if (first == nullptr) return;
+  const absl::Duration lag = now - static_cast<Timer*>(first)->deadline();
+  lag_.Add(lag);
+  max_lag_ = std::max(max_lag_, lag);
+}
+
+// One that came back later than it was to: the machine is busy, or the kernel is.
+void EventLoop::ReportSlowPoll(TimePoint begin, TimePoint expected, TimePoint end) const {
+  if (expected == TimePoint::InfiniteFuture()) return;
+  const TimePoint due = std::max(begin, expected);
+  if (end - due < slow_callback_duration_) return;
+  internal::Log(LogSeverity::kWarning, absl::StrFormat("poll %.3f ms took %.3f ms",
+                                                       absl::ToDoubleMilliseconds(due - begin),
+                                                       absl::ToDoubleMilliseconds(end - begin)));
 }
 
 // A moment of the loop's clock on the steady clock, which pollers go by.
@@ -189,16 +222,13 @@ bool EventLoop::RunBatch() {
   ReadyQueue batch;
   batch.Splice(&ready());
   int count = 0;
-  if (ABSL_PREDICT_TRUE(!debug_)) {
+  if (ABSL_PREDICT_TRUE(!core()->guarded)) {
     while (Runnable* next = batch.PopFront()) {
       next->Run();
       ++count;
     }
   } else {
-    while (Runnable* next = batch.PopFront()) {
-      RunTimed(next);
-      ++count;
-    }
+    count = observation_.RunBatch(&batch);
   }
   while (Runnable* next = round_end_.PopFront()) next->Run();
   pacer_.OnCallbacks(count);
@@ -269,6 +299,8 @@ void EventLoop::Close() {
   if (running_) throw RuntimeError("Cannot close a running event loop");
   if (std::exchange(closing_, true)) return;
   ReportPendingTasks();
+  std::vector<std::string> pending;
+  if (debug()) DescribePending(&pending);
   watcher_.Close();
   signals_.Close();
   ReadyQueue posted;
@@ -283,6 +315,14 @@ void EventLoop::Close() {
   owned_.Clear();
   DrainPoller();  // What destructors retired.
   wheel_.DisarmAll(&ready());
+  if (debug()) {
+    DescribeCallbacks(&pending);
+    if (!pending.empty()) {
+      internal::Log(LogSeverity::kWarning,
+                    absl::StrCat("event loop closed with what was pending:\n  ",
+                                 absl::StrJoin(pending, "\n  ")));
+    }
+  }
   DropReady();
   if (own_executor_ != nullptr) {
     ExecutorShutdown how;
@@ -322,14 +362,40 @@ void EventLoop::ReportPendingTasks() {
   }
 }
 
-std::vector<TaskRef> EventLoop::AllTasks() { return internal::TasksOf(*core()); }
+// What a closing loop ends, besides tasks.
+void EventLoop::DescribePending(std::vector<std::string>* texts) {
+  *texts = watcher_.DescribeAll();
+  for (std::string& text : signals_.DescribeAll()) texts->push_back(std::move(text));
+  if (outsiders_ > 0)
+    texts->push_back(absl::StrCat(outsiders_, " jobs in other threads or processes"));
+}
+
+// What is in the queue when the frames are gone, with which what is theirs has gone:
+// the callbacks of users.
+void EventLoop::DescribeCallbacks(std::vector<std::string>* texts) {
+  for (Runnable* next = ready().front(); next != nullptr; next = ready().Next(next)) {
+    if (!internal::CallbackSlot::IsSlot(next)) continue;
+    auto* slot = static_cast<internal::CallbackSlot*>(next);
+    texts->push_back(absl::StrCat("<Handle created at ", weft::ToString(slot->location()), ">"));
+  }
+}
+
+std::vector<TaskRef> EventLoop::AllTasks() {
+  CheckThread();
+  return internal::TasksOf(*core());
+}
+
+void EventLoop::DumpTasks(std::ostream& out) {
+  CheckThread();
+  internal::DumpTasksOf(*core(), out);
+}
 
 Coro<void> EventLoop::ShutdownAsyncGenerators() { return CloseAsyncGenerators(*this); }
 
 // -- Executors.
 
 Executor& EventLoop::DefaultExecutor() {
-  if (closed()) throw RuntimeError("Event loop is closed");
+  CheckMayCall();
   if (executor_shut_down_) throw RuntimeError("Executor shutdown has been called");
   if (default_executor_ != nullptr) return *default_executor_;
   if (own_executor_ == nullptr) own_executor_ = std::make_unique<ThreadPool>();
@@ -370,34 +436,32 @@ void RemoveOutsiderFrom(EventLoop& loop) { loop.RemoveOutsider(); }
 
 // -- Descriptors and signals.
 
-absl::Status EventLoop::AddReader(NativeHandle handle, absl::AnyInvocable<void()> callback,
-                                  const SourceLocation& location) {
-  if (closed()) throw RuntimeError("Event loop is closed");
-  return watcher_.Add(internal::FdWatcher::Direction::kRead, handle, std::move(callback), location);
+absl::Status EventLoop::Watch(internal::FdWatcher::Direction direction, NativeHandle handle,
+                              absl::AnyInvocable<void()> callback, const SourceLocation& location) {
+  CheckMayCall();
+  return watcher_.Add(direction, handle, std::move(callback), location);
 }
 
 bool EventLoop::RemoveReader(NativeHandle handle) {
+  CheckThread();
   return watcher_.Remove(internal::FdWatcher::Direction::kRead, handle);
 }
 
-absl::Status EventLoop::AddWriter(NativeHandle handle, absl::AnyInvocable<void()> callback,
-                                  const SourceLocation& location) {
-  if (closed()) throw RuntimeError("Event loop is closed");
-  return watcher_.Add(internal::FdWatcher::Direction::kWrite, handle, std::move(callback),
-                      location);
-}
-
 bool EventLoop::RemoveWriter(NativeHandle handle) {
+  CheckThread();
   return watcher_.Remove(internal::FdWatcher::Direction::kWrite, handle);
 }
 
 absl::Status EventLoop::AddHandler(int signal, absl::AnyInvocable<void()> callback,
                                    const SourceLocation& location) {
-  if (closed()) throw RuntimeError("Event loop is closed");
+  CheckMayCall();
   return signals_.Add(signal, std::move(callback), location);
 }
 
-bool EventLoop::RemoveSignalHandler(int signal) { return signals_.Remove(signal); }
+bool EventLoop::RemoveSignalHandler(int signal) {
+  CheckThread();
+  return signals_.Remove(signal);
+}
 
 // -- Errors and debugging.
 
@@ -418,39 +482,42 @@ void EventLoop::CallExceptionHandler(const ExceptionContext& context) noexcept {
 
 void EventLoop::DefaultExceptionHandler(const ExceptionContext& context) noexcept {
   try {
-    internal::Log(LogSeverity::kError, ToString(context));
+    internal::Log(LogSeverity::kError, weft::ToString(context));
   } catch (...) {  // An exception that cannot be put into words.
     internal::Log(LogSeverity::kError, "an error that cannot be described");
   }
 }
 
-void EventLoop::SetDebug(bool debug) {
-  debug_ = debug;
-  SetGuarded(debug);
+void EventLoop::AddInstrument(Instrument* instrument) {
+  CheckThread();
+  observation_.Add(instrument);
 }
 
-void EventLoop::CheckCall() const {
-  Scheduler::CheckCall();
-  if (running_ && running_loop != this) {
-    throw RuntimeError(
-        "Non-thread-safe operation invoked on an event loop other than the current one");
-  }
+bool EventLoop::RemoveInstrument(Instrument* instrument) {
+  CheckThread();
+  return observation_.Remove(instrument);
 }
 
-void EventLoop::RunTimed(Runnable* runnable) {
-  std::string what = "a completed operation";
-  if (internal::TaskState* task = internal::TaskState::FromRunnable(runnable)) {
-    what = task->Repr();
-  } else if (internal::CallbackSlot::IsSlot(runnable)) {
-    what = absl::StrCat("<Handle created at ",
-                        ToString(static_cast<internal::CallbackSlot*>(runnable)->location()), ">");
-  }
-  const TimePoint start = SteadyClock::Read();
-  runnable->Run();
-  const absl::Duration taken = SteadyClock::Read() - start;
-  if (taken < slow_callback_duration_) return;
-  internal::Log(LogSeverity::kWarning,
-                absl::StrCat("Executing ", what, " took ", absl::FormatDuration(taken)));
+LoopStats EventLoop::Stats() const {
+  CheckThread();
+  LoopStats stats;
+  stats.rounds = pacer_.rounds();
+  stats.polls = pacer_.polls();
+  stats.callbacks = pacer_.callbacks();
+  stats.tasks_created = core()->tasks_created;
+  stats.lag = lag_;
+  stats.max_lag = max_lag_;
+  stats.idle = pacer_.asleep();
+  stats.uptime = Now() - created_at_;
+  stats.ready = core()->ready.CountSlowly();
+  stats.timers = wheel_.size();
+  stats.tasks = core()->tasks.CountSlowly();
+  return stats;
+}
+
+std::string EventLoop::ToString() const {
+  return absl::StrCat("<EventLoop ", poller_name(), " running=", running_, " closed=", closed(),
+                      " debug=", debug(), ">");
 }
 
 EventLoop& GetRunningLoop() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -26,8 +27,11 @@
 #include "weft/loop/environment.h"
 #include "weft/loop/executor_job.h"
 #include "weft/loop/fd_watcher.h"
+#include "weft/loop/instrument.h"
 #include "weft/loop/loop_owned.h"
 #include "weft/loop/loop_ref.h"
+#include "weft/loop/loop_stats.h"
+#include "weft/loop/observation.h"
 #include "weft/loop/poll_pacer.h"
 #include "weft/loop/signal_watcher.h"
 #include "weft/poller/poller.h"
@@ -66,7 +70,7 @@ using ExceptionHandler = std::function<void(EventLoop& loop, const ExceptionCont
 // it. From others only CallSoonThreadsafe() and Ref() may be called, while the
 // loop is known to live; a LoopRef needs no such care.
 // Python: asyncio's event loop.
-class EventLoop final : public Scheduler {
+class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop> {
  public:
   // Errors: INVALID_ARGUMENT if there is no poller of that name, UNAVAILABLE if
   // it does not work on this system, with the reason.
@@ -78,8 +82,7 @@ class EventLoop final : public Scheduler {
   // callable may be move-only; up to 48 bytes of captures allocate nothing.
 
   // CallSoon() from any thread.
-  template <class F>
-    requires(!internal::ReturnsCoroutine<F>)
+  template <internal::PlainCallback F>
   Handle CallSoonThreadsafe(F&& callable,
                             const SourceLocation& location = SourceLocation::current()) {
     return shared_->Post(internal::CallbackSlot::Make(std::forward<F>(callable), location));
@@ -93,22 +96,8 @@ class EventLoop final : public Scheduler {
 
   // -- Tasks and futures.
 
-  // As the free function CreateTask(), also while the loop does not run.
-  template <Awaitable A>
-  auto CreateTask(A&& awaitable, std::string name = "",
-                  const SourceLocation& location = SourceLocation::current()) {
-    auto task = internal::StartTask(*this, internal::ToCoro(std::forward<A>(awaitable)), location);
-    if (!name.empty()) task.SetName(std::move(name));
-    return task;
-  }
-  template <class F, class... Args>
-    requires CoroutineFunction<F, Args...>
-  auto CreateTask(F&& callable, Args&&... args) {
-    WEFT_CHECK_CLOSURE(F);
-    return internal::StartTask(
-        *this, internal::CallToCoro(std::forward<F>(callable), std::forward<Args>(args)...),
-        SourceLocation());
-  }
+  // CreateTask() is as the free function, also while the loop does not run.
+  using internal::TaskStarter<EventLoop>::CreateTask;
 
   template <class T = void>
   Future<T> CreateFuture(const SourceLocation& location = SourceLocation::current()) {
@@ -118,6 +107,9 @@ class EventLoop final : public Scheduler {
   // Those that are not done, in the order of creation; also while the loop does
   // not run.
   std::vector<TaskRef> AllTasks();
+
+  // All that is known of each of them; see the free function DumpTasks().
+  void DumpTasks(std::ostream& out);
 
   // -- Running.
 
@@ -144,7 +136,10 @@ class EventLoop final : public Scheduler {
 
   // Makes the run end after the round that is running, or after one round if
   // none is. What was added by then stays queued.
-  void Stop() { stopping_ = true; }
+  void Stop() {
+    CheckThread();
+    stopping_ = true;
+  }
 
   // Ends the loop for good: destroys what is queued and the frames of tasks that
   // are not done (which is reported), ends all I/O. Does nothing the second time,
@@ -165,6 +160,7 @@ class EventLoop final : public Scheduler {
   // Errors: RuntimeError "Executor shutdown has been called" for the default pool
   // after ShutdownDefaultExecutor(), and what Executor::Submit() throws.
   template <class F>
+    requires internal::PlainCallback<internal::ClosureType<F>>
   Future<std::invoke_result_t<internal::ClosureType<F>&>> RunInExecutor(
       Executor* executor, F&& callable,
       const SourceLocation& location = SourceLocation::current()) {
@@ -179,7 +175,10 @@ class EventLoop final : public Scheduler {
 
   // Replaces it; null: back to a pool of the loop's own. The caller keeps
   // `executor`, which has to outlive the loop.
-  void SetDefaultExecutor(Executor* executor) { default_executor_ = executor; }
+  void SetDefaultExecutor(Executor* executor) {
+    CheckThread();
+    default_executor_ = executor;
+  }
 
   // Ends the async generators that were not run to their end, as Run() does
   // before it closes the loop.
@@ -196,19 +195,22 @@ class EventLoop final : public Scheduler {
   // who removes the reader before closing it.
   // Errors: ValueError for a negative one, and for an empty callback; what the system
   // says else, such as PERMISSION_DENIED for a regular file.
-  absl::Status AddReader(NativeHandle handle, absl::AnyInvocable<void()> callback,
-                         const SourceLocation& location = SourceLocation::current());
+  template <internal::PlainCallback F>
+  absl::Status AddReader(NativeHandle handle, F&& callback,
+                         const SourceLocation& location = SourceLocation::current()) {
+    return Watch(internal::FdWatcher::Direction::kRead, handle, std::forward<F>(callback),
+                 location);
+  }
   // False if there was none.
   bool RemoveReader(NativeHandle handle);
   // The same for writable.
-  absl::Status AddWriter(NativeHandle handle, absl::AnyInvocable<void()> callback,
-                         const SourceLocation& location = SourceLocation::current());
+  template <internal::PlainCallback F>
+  absl::Status AddWriter(NativeHandle handle, F&& callback,
+                         const SourceLocation& location = SourceLocation::current()) {
+    return Watch(internal::FdWatcher::Direction::kWrite, handle, std::forward<F>(callback),
+                 location);
+  }
   bool RemoveWriter(NativeHandle handle);
-  // A coroutine is no callback: nobody would run it.
-  template <internal::ReturnsCoroutine F>
-  absl::Status AddReader(NativeHandle handle, F&& coroutine_function) = delete;
-  template <internal::ReturnsCoroutine F>
-  absl::Status AddWriter(NativeHandle handle, F&& coroutine_function) = delete;
 
   // -- Signals of the process. The main thread only. Coroutines have NextSignal().
 
@@ -216,25 +218,23 @@ class EventLoop final : public Scheduler {
   // `signal`, as often as it does and in that order; replaces the one before.
   // Errors: ValueError if there is no such signal, and for an empty callback;
   // RuntimeError "sig 9 cannot be caught", and on another thread than the main one.
-  template <class F>
+  template <internal::PlainCallback F>
   absl::Status AddSignalHandler(int signal, F&& callback,
                                 const SourceLocation& location = SourceLocation::current()) {
-    static_assert(!Awaitable<std::invoke_result_t<std::decay_t<F>&>>,
-                  "a signal handler is called and not awaited; it may CreateTask()");
-    return AddHandler(signal, absl::AnyInvocable<void()>(std::forward<F>(callback)), location);
+    return AddHandler(signal, std::forward<F>(callback), location);
   }
   // Restores what happened before the first. False if there was none.
   bool RemoveSignalHandler(int signal);
-  // A coroutine is no handler: nobody would run it.
-  template <internal::ReturnsCoroutine F>
-  absl::Status AddSignalHandler(int signal, F&& coroutine_function) = delete;
 
   // -- Errors that nobody can be thrown at.
 
   // Replaces what is called then; null restores the default, which logs. What it throws
   // is logged; but KeyboardInterrupt ends the run with it after this round, as one that a
   // callback throws does.
-  void SetExceptionHandler(ExceptionHandler handler) { exception_handler_ = std::move(handler); }
+  void SetExceptionHandler(ExceptionHandler handler) {
+    CheckThread();
+    exception_handler_ = std::move(handler);
+  }
   const ExceptionHandler& GetExceptionHandler() const { return exception_handler_; }
   void CallExceptionHandler(const ExceptionContext& context) noexcept;
   // What the default handler does.
@@ -242,10 +242,25 @@ class EventLoop final : public Scheduler {
 
   // -- Debugging.
 
-  bool debug() const { return debug_; }
-  void SetDebug(bool debug);
+  // debug() and SetDebug() are Scheduler's. A callback or a task's step that takes
+  // so long, on the loop's clock, is reported in debug mode.
   absl::Duration slow_callback_duration() const { return slow_callback_duration_; }
   void SetSlowCallbackDuration(absl::Duration duration) { slow_callback_duration_ = duration; }
+
+  // Has `instrument` told of what the loop does, until it is removed or destroyed.
+  // Errors: RuntimeError if it has a loop already.
+  void AddInstrument(Instrument* instrument);
+  // False if it is not there.
+  bool RemoveInstrument(Instrument* instrument);
+
+  // What the loop has done, and how it is now. Counts tasks and what is ready, one
+  // by one: for a scrape every few seconds, not for every request.
+  LoopStats Stats() const;
+  // Stats().max_lag, which begins anew.
+  absl::Duration TakeMaxLag() { return std::exchange(max_lag_, absl::ZeroDuration()); }
+
+  // "<EventLoop epoll running=0 closed=0 debug=0>".
+  std::string ToString() const;
 
   // -- What the loop is made of.
 
@@ -294,6 +309,7 @@ class EventLoop final : public Scheduler {
   // Counts jobs and child processes outside, for which virtual time waits.
   void AddOutsider() { ++outsiders_; }
   void RemoveOutsider() { --outsiders_; }
+  internal::Observation& observation() { return observation_; }
   // Has `runnable` run when this round's callbacks have: for what is to leave in
   // one system call.
   ReadyQueue& round_end() { return round_end_; }
@@ -302,9 +318,19 @@ class EventLoop final : public Scheduler {
   EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_poller, Poller* poller);
 
   class RunScope;
+  friend class internal::TaskStarter<EventLoop>;
+
+  template <class T>
+  Task<T> StartCoro(Coro<T> coro, const SourceLocation& location) {
+    return internal::StartTask(*this, std::move(coro), location);
+  }
 
   void CheckMayRun() const;
-  void CheckCall() const override;
+  void CheckMayCall() const {
+    if (ABSL_PREDICT_FALSE(core()->guarded)) CheckCall();
+  }
+  absl::Status Watch(internal::FdWatcher::Direction direction, NativeHandle handle,
+                     absl::AnyInvocable<void()> callback, const SourceLocation& location);
 
   template <class T>
   T RunUntilDone(Future<T> future) {
@@ -337,9 +363,12 @@ class EventLoop final : public Scheduler {
   absl::Status PollVirtually(bool may_wait, TimePoint limit, ReadyQueue* done);
   TimePoint SteadyMoment(TimePoint moment) const;
   bool RunBatch();
-  void RunTimed(Runnable* runnable);
+  void QueueDueTimers(TimePoint now);
+  void ReportSlowPoll(TimePoint begin, TimePoint expected, TimePoint end) const;
   [[noreturn]] void ThrowDeadlock();
   void ReportPendingTasks();
+  void DescribePending(std::vector<std::string>* texts);
+  void DescribeCallbacks(std::vector<std::string>* texts);
   void DrainPoller();
   void DropReady();
 
@@ -359,11 +388,14 @@ class EventLoop final : public Scheduler {
   bool interrupted_ = false;
   bool closing_ = false;  // Close() was called; nothing runs from then on.
   bool may_skip_polls_;   // The clock and the poller are the real ones.
-  bool debug_ = false;
   bool embedded_ = false;
+  const TimePoint created_at_;
   internal::PollPacer pacer_;
   ReadyQueue round_end_;
   int outsiders_ = 0;
+
+  LagHistogram lag_;
+  absl::Duration max_lag_;
 
   TimerWheel wheel_;
   SlabPool slab_pool_;
@@ -375,6 +407,7 @@ class EventLoop final : public Scheduler {
   bool executor_shut_down_ = false;
   ExceptionHandler exception_handler_;
   absl::Duration slow_callback_duration_ = absl::Milliseconds(100);
+  internal::Observation observation_{this};
 };
 
 // The loop that is running on this thread.

@@ -711,33 +711,6 @@ TEST_F(EventLoopTest, WithoutAHandlerReportsAreLogged) {  // EXC 305, A-88
   EXPECT_EQ((*EventLoop::Create())->GetExceptionHandler(), nullptr);
 }
 
-// -- Debug mode.
-
-Coro<void> BlockFor(absl::Duration duration) {
-  const TimePoint until = SteadyClock::Read() + duration;
-  while (SteadyClock::Read() < until) {
-  }
-  co_return;
-}
-
-TEST_F(EventLoopTest, InDebugModeASlowCallbackAndASlowTaskAreNamed) {  // DBG 309, A-80
-  loop_->SetDebug(true);
-  loop_->SetSlowCallbackDuration(absl::Milliseconds(1));
-  loop_->CallSoon([] {
-    const TimePoint until = SteadyClock::Read() + absl::Milliseconds(2);
-    while (SteadyClock::Read() < until) {
-    }
-  });
-  loop_->CreateTask(BlockFor(absl::Milliseconds(2)), "the slow one");
-
-  ::testing::internal::CaptureStderr();
-  RunUntilIdle();
-  const std::string logged = ::testing::internal::GetCapturedStderr();
-
-  EXPECT_THAT(logged, HasSubstr("Executing <Handle created at loop/event_loop_test.cc:"));
-  EXPECT_THAT(logged, HasSubstr("name='the slow one'"));
-}
-
 // -- Close.
 
 struct CountsItself {

@@ -154,7 +154,7 @@ class JobOnThread {
 template <class F>
 auto SubmitJob(EventLoop& loop, Executor& executor, F callable, const SourceLocation& location) {
   using R = std::invoke_result_t<F&>;
-  if (SchedulerOf(loop).closed()) throw RuntimeError("Event loop is closed");
+  if (ABSL_PREDICT_FALSE(SchedulerOf(loop).core()->guarded)) SchedulerOf(loop).CheckCall();
   Future<R> future = MakeFuture<R>(SchedulerOf(loop), location);
   auto gate = std::make_shared<JobGate>();
   JobOnThread<F, R> job(std::move(callable), RefOf(loop), gate);

@@ -82,6 +82,22 @@ void FdWatcher::BeforePoll(ReadyQueue* reported) {
   }
 }
 
+const SourceLocation* FdWatcher::LocationOf(const Runnable* runnable) {
+  if (runnable->run_fn() != &OnReported) return nullptr;
+  return &static_cast<const Watch::WaitOperation*>(runnable)->watch->location;
+}
+
+std::vector<std::string> FdWatcher::DescribeAll() const {
+  std::vector<std::string> texts;
+  for (const Watches* watches : {&readers_, &writers_}) {
+    for (const auto& [handle, watch] : *watches) {
+      texts.push_back(absl::StrCat(watches == &readers_ ? "<reader" : "<writer", " of descriptor ",
+                                   handle, " created at ", ToString(watch->location), ">"));
+    }
+  }
+  return texts;
+}
+
 void FdWatcher::OnReported(Runnable* runnable) {
   Watch* watch = static_cast<Watch::WaitOperation*>(runnable)->watch;
   if (watch->watcher == nullptr) {

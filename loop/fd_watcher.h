@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
@@ -40,6 +42,12 @@ class FdWatcher {
   // Just before a poll: appends those that are ready already to `reported`,
   // readers before writers of the same descriptor.
   void BeforePoll(ReadyQueue* reported);
+
+  // Where the callback was added that `runnable` is to run, if it is one; else null.
+  static const SourceLocation* LocationOf(const Runnable* runnable);
+
+  // What is watched, in words: "<reader of descriptor 7 created at a.cc:12>".
+  std::vector<std::string> DescribeAll() const;
 
   // Drops all callbacks without running them. The operations end by
   // Poller::CancelAll().

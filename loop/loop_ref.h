@@ -99,8 +99,7 @@ class LoopRef {
   // sees copies of the context variables of this thread.
   // REQUIRES: *this. Errors: RuntimeError "Event loop is closed"; the callable is
   // destroyed on this thread then.
-  template <class F>
-    requires(!internal::ReturnsCoroutine<F>)
+  template <internal::PlainCallback F>
   void Post(F&& callable, const SourceLocation& location = SourceLocation::current()) const {
     shared_->Post(internal::CallbackSlot::Make(std::forward<F>(callable), location));
   }

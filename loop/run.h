@@ -62,7 +62,14 @@ class Runner {
   T Run(Coro<T> main) {
     CheckMayRun("Runner.Run()");
     if (!main) throw ValueError("main: a coroutine was expected, got one that was used before");
-    Task<T> task = GetLoop().CreateTask(std::move(main));
+    EventLoop* loop;
+    try {
+      loop = &GetLoop();
+    } catch (...) {
+      main.Close();  // Nobody has forgotten to await it.
+      throw;
+    }
+    Task<T> task = loop->CreateTask(std::move(main));
     ContextScope scope(&context_, &task.task_state()->context());
     return RunTask(task);
   }

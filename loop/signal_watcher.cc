@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/context.h"
 #include "weft/core/errors.h"
 
@@ -178,6 +179,16 @@ void SignalWatcher::QueuePending() {
     }
     for (SignalListener* listener : watched.listeners) listener->OnSignal(signal);
   }
+}
+
+std::vector<std::string> SignalWatcher::DescribeAll() const {
+  std::vector<std::string> texts;
+  for (const auto& [signal, watched] : watched_) {
+    if (watched.handler == nullptr) continue;
+    texts.push_back(absl::StrCat("<handler of signal ", signal, " created at ",
+                                 ToString(watched.handler->location), ">"));
+  }
+  return texts;
 }
 
 void SignalWatcher::Close() {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -60,6 +61,9 @@ class SignalWatcher {
   // True if a signal came since the last call of QueuePending(). One load.
   bool has_pending() const { return mailbox_.has_pending(); }
   void QueuePending();
+
+  // What is watched, in words: "<handler of signal 15 created at a.cc:12>".
+  std::vector<std::string> DescribeAll() const;
 
   // Restores the dispositions of all signals.
   void Close();

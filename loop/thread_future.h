@@ -128,7 +128,7 @@ class TaskForThread final : public LoopOwned {
   // Behind the first step of the task, which is queued before this can be called:
   // as in CPython, the coroutine begins in any case.
   void Cancel() {
-    if (task_.task_state()->has_begun()) {
+    if (task_.task_state()->has_started()) {
       task_.Cancel();
       return;
     }

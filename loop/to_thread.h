@@ -50,6 +50,7 @@ class InContext {
 // Errors: RuntimeError "no running event loop"; see EventLoop::RunInExecutor().
 // Python: asyncio.to_thread().
 template <class F>
+  requires internal::PlainCallback<internal::ClosureType<F>>
 Future<std::invoke_result_t<internal::ClosureType<F>&>> ToThread(
     F&& callable, const SourceLocation& location = SourceLocation::current()) {
   WEFT_CHECK_CLOSURE(F);

@@ -278,7 +278,7 @@ Coro<void> WaitServerDone(IntrusivePtr<ServerState> server) {
     if (!server->is_gone()) {
       co_await WaitServerClosedAwaiter(server);
     } else {
-      Outcome<void> woken = co_await ListWait(&server->finishers());
+      Outcome<void> woken = co_await ListWait(&server->finishers(), "Server.WaitDone");
       woken.value();
     }
   }

@@ -52,7 +52,7 @@ Coro<int> Barrier::WaitSlowly(Barrier* self) {
   internal::BackRef<Barrier> barrier(self, self->refs_);
 
   while (self->state_ == State::kDraining || self->state_ == State::kResetting) {
-    internal::ListWait wait(&self->waiters_);
+    internal::ListWait wait(&self->waiters_, "Barrier.Wait");
     Outcome<void> ended = co_await wait;
     if (!ended.has_value()) {
       if (barrier.get() != nullptr) self->waiters_.WakeFirst();
@@ -65,7 +65,7 @@ Coro<int> Barrier::WaitSlowly(Barrier* self) {
   Visit visit(barrier);
   const int index = self->count_++;
   while (self->state_ == State::kFilling) {
-    internal::ListWait wait(&self->waiters_);
+    internal::ListWait wait(&self->waiters_, "Barrier.Wait");
     Outcome<void> ended = co_await wait;
     if (!ended.has_value()) {
       if (barrier.get() != nullptr) self->waiters_.WakeFirst();
@@ -78,11 +78,13 @@ Coro<int> Barrier::WaitSlowly(Barrier* self) {
 }
 
 void Barrier::Reset() {
+  waiters_.CheckThread();
   state_ = count_ > 0 ? State::kResetting : State::kFilling;
   waiters_.WakeAll();
 }
 
 void Barrier::Abort() {
+  waiters_.CheckThread();
   state_ = State::kBroken;
   waiters_.WakeAll();
 }

@@ -34,6 +34,8 @@ std::string ChannelText(size_t capacity, size_t size, size_t senders, size_t rec
 template <class T>
 class [[nodiscard]] ChannelSendAwaiter : public Waiter {
  public:
+  std::string Description() const override { return channel_->ToString(); }
+
   ChannelSendAwaiter(Channel<T>* channel, T&& value)
       : channel_(channel), value_(std::move(value)) {}
   ChannelSendAwaiter(ChannelSendAwaiter&& other)  // Before the await.
@@ -85,6 +87,10 @@ class [[nodiscard]] ChannelSendAwaiter : public Waiter {
 template <class T>
 class [[nodiscard]] ChannelReceiveAwaiter : public Waiter {
  public:
+  std::string Description() const override {
+    return channel_ == nullptr ? "<Channel destroyed>" : channel_->ToString();
+  }
+
   explicit ChannelReceiveAwaiter(Channel<T>* channel) : channel_(channel) {}
   ChannelReceiveAwaiter(ChannelReceiveAwaiter&& other) noexcept  // Before the await.
       : channel_(other.channel_) {}
@@ -210,7 +216,7 @@ class Channel {
     while (internal::ChannelReceiveAwaiter<T>* receiver = handed_.PopFront()) {
       receiver->channel_ = nullptr;
     }
-    Close();
+    CloseHere();
   }
 
   // Awaitable of bool: until the value is accepted, or handed over; at once if
@@ -227,6 +233,7 @@ class Channel {
   // The same without waiting. False, and `value` is untouched, if it would wait,
   // or the channel is closed.
   bool TrySend(T&& value) {
+    CheckThread();
     if (closed_) return false;
     if (internal::ChannelReceiveAwaiter<T>* receiver = FirstWaiting(receivers_)) {
       HandTo(receiver, std::move(value));
@@ -239,6 +246,7 @@ class Channel {
 
   // None, if it would wait, or there will be none.
   std::optional<T> TryReceive() {
+    CheckThread();
     if (ABSL_PREDICT_FALSE(!returned_.empty())) return returned_.PopFront();
     internal::ChannelSendAwaiter<T>* sender = FirstWaiting(senders_);
     if (!buffer_.empty()) {
@@ -257,9 +265,8 @@ class Channel {
 
   // Nothing more will be sent. Does nothing the second time.
   void Close() {
-    closed_ = true;
-    while (internal::ChannelSendAwaiter<T>* sender = senders_.PopFront()) sender->Wake();
-    EndReceivers();
+    CheckThread();
+    CloseHere();
   }
   bool IsClosed() const { return closed_; }
 
@@ -281,6 +288,19 @@ class Channel {
  private:
   friend class internal::ChannelSendAwaiter<T>;
   friend class internal::ChannelReceiveAwaiter<T>;
+
+  // In debug mode: RuntimeError if another thread is running the loop of those who
+  // wait.
+  void CheckThread() const {
+    if (const internal::Waiter* sender = senders_.front()) sender->CheckThread();
+    if (const internal::Waiter* receiver = receivers_.front()) receiver->CheckThread();
+  }
+
+  void CloseHere() {
+    closed_ = true;
+    while (internal::ChannelSendAwaiter<T>* sender = senders_.PopFront()) sender->Wake();
+    EndReceivers();
+  }
 
   bool CanSend() { return closed_ || buffer_.size() < capacity_ || FirstWaiting(receivers_); }
 

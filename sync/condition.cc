@@ -23,7 +23,8 @@ Coro<void> Condition::WaitWithout(Condition* condition, Lock* held) {
     held->Release();
   }
   internal::WaiterList nobodys;
-  internal::ListWait wait(condition != nullptr ? &condition->waiters_ : &nobodys);
+  internal::ListWait wait(condition != nullptr ? &condition->waiters_ : &nobodys,
+                          "Condition.Wait");
   Outcome<void> ended = co_await wait;
 
   while (lock.get() != nullptr) {
@@ -43,6 +44,7 @@ Coro<void> Condition::WaitWithout(Condition* condition, Lock* held) {
 
 void Condition::CheckCanNotify() const {
   if (!Locked()) throw RuntimeError("cannot notify on un-acquired lock");
+  waiters_.CheckThread();
 }
 
 void Condition::Notify(int64_t n) {

@@ -11,4 +11,9 @@ std::string Event::ToString() const {
   return absl::StrCat("<Event [", set_ ? "set" : "unset", waiters_.Suffix(), "]>");
 }
 
+// Out of the list while it waits: the event is gone.
+std::string internal::EventAwaiter::Description() const {
+  return is_linked() ? event_->ToString() : "<Event destroyed>";
+}
+
 }  // namespace weft

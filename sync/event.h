@@ -34,6 +34,7 @@ class [[nodiscard]] EventAwaiter : public Waiter {
     Unlink();
     return EndAsOutcome();
   }
+  std::string Description() const override;
 
  private:
   Event* event_;
@@ -68,6 +69,7 @@ class Event {
   // Nothing, if it is set.
   void Set() {
     if (set_) return;
+    waiters_.CheckThread();
     set_ = true;
     waiters_.WakeAll();
   }

@@ -29,4 +29,8 @@ std::string Lock::ToString() const {
                       internal::WaitersSuffix(waiters_.CountSlowly()), "]>");
 }
 
+std::string internal::LockAwaiter::Description() const {
+  return lock_ == nullptr ? "<Lock destroyed>" : lock_->ToString();
+}
+
 }  // namespace weft

@@ -34,6 +34,7 @@ class [[nodiscard]] LockAwaiter : public Waiter {
   void await_suspend(std::coroutine_handle<Promise> handle);
   inline Guard<Lock> await_resume();
   inline Outcome<Guard<Lock>> await_outcome();
+  std::string Description() const override;
 
   Step BeginCancel(const std::exception_ptr& error) override;
 
@@ -102,6 +103,7 @@ class Lock {
   // Errors: RuntimeError "Lock is not acquired."
   void Release() {
     if (ABSL_PREDICT_FALSE(!locked_)) ThrowNotAcquired();
+    if (const internal::LockAwaiter* first = waiters_.front()) first->CheckThread();
     ReleaseGuarded();
   }
 

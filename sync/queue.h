@@ -186,6 +186,7 @@ class QueueOf : public QueueState {
   void PutNowait(T&& item) {
     if (ABSL_PREDICT_FALSE(shut_down_)) ThrowShutDown();
     if (ABSL_PREDICT_FALSE(Full())) ThrowFull();
+    getters_.CheckThread();
     items_.Push(std::move(item));
     CountPut();
   }
@@ -198,6 +199,7 @@ class QueueOf : public QueueState {
   // Errors: also QueueEmpty.
   T GetNowait() {
     if (ABSL_PREDICT_FALSE(Empty())) shut_down_ ? ThrowShutDown() : ThrowEmpty();
+    putters_.CheckThread();
     // The item is out before a putter is woken, also if its last move throws.
     struct Wake {
       ~Wake() { queue->putters_.WakeFirst(); }
@@ -210,6 +212,8 @@ class QueueOf : public QueueState {
   // drops the items that are left, and counts them as done. Those who wait look
   // at once.
   void Shutdown(bool immediate = false) {
+    getters_.CheckThread();
+    putters_.CheckThread();
     shut_down_ = true;
     std::vector<T> dropped;  // Destroyed when all is done: an item may call in here.
     if (immediate) {
@@ -241,7 +245,7 @@ class QueueOf : public QueueState {
     BackRef<QueueOf> queue(self, self->refs_);
     while (queue.get()->Empty()) {
       if (queue.get()->shut_down_) ThrowShutDown();
-      ListWait wait(&queue.get()->getters_);
+      ListWait wait(&queue.get()->getters_, "Queue.Get");
       Outcome<void> ended = co_await wait;
       if (!EndWait(queue, wait, ended, &QueueOf::getters_, [&] { return !queue.get()->Empty(); })) {
         ThrowShutDown();  // It was destroyed.
@@ -254,7 +258,7 @@ class QueueOf : public QueueState {
     BackRef<QueueOf> queue(self, self->refs_);
     while (queue.get()->Full()) {
       if (queue.get()->shut_down_) ThrowShutDown();
-      ListWait wait(&queue.get()->putters_);
+      ListWait wait(&queue.get()->putters_, "Queue.Put");
       Outcome<void> ended = co_await wait;
       if (!EndWait(queue, wait, ended, &QueueOf::putters_, [&] { return !queue.get()->Full(); })) {
         ThrowShutDown();

@@ -38,4 +38,8 @@ void SemaphoreAwaiter::GiveUp() {
 }
 
 }  // namespace internal
+std::string internal::SemaphoreAwaiter::Description() const {
+  return semaphore_ == nullptr ? "<Semaphore destroyed>" : semaphore_->ToString();
+}
+
 }  // namespace weft

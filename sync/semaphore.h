@@ -38,6 +38,7 @@ class [[nodiscard]] SemaphoreAwaiter : public Waiter {
   void await_suspend(std::coroutine_handle<Promise> handle);
   inline Guard<Semaphore> await_resume();
   inline Outcome<Guard<Semaphore>> await_outcome();
+  std::string Description() const override;
 
  private:
   friend class weft::Semaphore;
@@ -103,6 +104,7 @@ class Semaphore {
   // many times".
   void Release() {
     if (ABSL_PREDICT_FALSE(value_ >= bound_)) ThrowReleasedTooOften();
+    if (const internal::SemaphoreAwaiter* first = waiting_.front()) first->CheckThread();
     ReleaseGuarded();
   }
 

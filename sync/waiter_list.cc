@@ -12,6 +12,8 @@ std::string WaitersSuffix(size_t count) {
   return count == 0 ? std::string() : absl::StrCat(", waiters:", count);
 }
 
+std::string ListWait::Description() const { return absl::StrCat("<", what_, ">"); }
+
 void ThrowOtherLoop() { throw RuntimeError("tasks of a different event loop wait here"); }
 
 }  // namespace weft::internal

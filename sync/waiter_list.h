@@ -61,6 +61,12 @@ class WaiterList {
     return false;
   }
 
+  // In debug mode: RuntimeError if another thread is running the loop of those who
+  // wait. For whoever is about to change something.
+  void CheckThread() const {
+    if (const Waiter* waiter = list_.front()) waiter->CheckThread();
+  }
+
   // O(n): for ToString().
   size_t CountSlowly() const { return list_.CountSlowly(); }
   // ", waiters:2"; empty if nobody waits.
@@ -75,10 +81,10 @@ class WaiterList {
 };
 
 // One wait in a list, for coroutines that look again at what they wait for. It
-// says how it ended, and throws nothing.
+// says how it ended, and throws nothing. `what` is a literal: "Queue.Get".
 class [[nodiscard]] ListWait : public Waiter {
  public:
-  explicit ListWait(WaiterList* list) : list_(list) {}
+  ListWait(WaiterList* list, const char* what) : list_(list), what_(what) {}
 
   bool await_ready() const { return false; }
   template <class Promise>
@@ -95,8 +101,11 @@ class [[nodiscard]] ListWait : public Waiter {
     return outcome;
   }
 
+  std::string Description() const override;
+
  private:
   WaiterList* list_;
+  const char* what_;
 };
 
 }  // namespace weft::internal
