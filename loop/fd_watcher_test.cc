@@ -242,9 +242,8 @@ TEST_F(WatcherTest, AnEmptyCallbackIsRefusedAndNothingHasChanged) {
     }
     return "nothing";
   };
-  EXPECT_THAT(refused([this] { (void)loop_->AddReader(pair_[0], nullptr); }),
-              HasSubstr("callback: "));
   void (*const none)() = nullptr;
+  EXPECT_THAT(refused([&] { (void)loop_->AddReader(pair_[0], none); }), HasSubstr("callback: "));
   EXPECT_THAT(refused([&] { (void)loop_->AddWriter(pair_[0], none); }), HasSubstr("callback: "));
   EXPECT_THAT(refused([this] { (void)loop_->AddWriter(pair_[0], absl::AnyInvocable<void()>()); }),
               HasSubstr("callback: "));
