@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -21,6 +20,8 @@
 #include <atomic>
 #include <cstddef>
 #include <ctime>
+
+#include "weft/poller/sigpipe_posix.h"
 
 namespace weft::internal {
 
@@ -135,19 +136,9 @@ int64_t Connect(int fd, Operation* op) {
 // `Try(fn)` with SIGPIPE blocked, and taken out again if that was `fn`'s.
 template <class Fn>
 int64_t TryWithoutSigpipe(Fn fn) {
-  sigset_t sigpipe, before, waiting;
-  sigemptyset(&sigpipe);
-  sigaddset(&sigpipe, SIGPIPE);
-  sigpending(&waiting);
-  const bool is_pending = sigismember(&waiting, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+  SigpipeBlock block;
   const int64_t result = Try(fn);
-  if (result == -EPIPE && !is_pending) {
-    int taken;
-    sigpending(&waiting);
-    if (sigismember(&waiting, SIGPIPE)) sigwait(&sigpipe, &taken);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (result == -EPIPE) block.TakeRaised();
   return result;
 }
 

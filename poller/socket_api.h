@@ -5,6 +5,7 @@
 #define WEFT_POLLER_SOCKET_API_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "weft/poller/native_handle.h"
 #include "weft/poller/sock_addr.h"
@@ -27,6 +28,30 @@ enum class SocketOption {
   kReceiveBuffer,  // Bytes.
   kLinger,         // Seconds, or -1 for off. 0: close sends a reset.
   kError,          // Get only, and resets it: an errno (not negated), or 0.
+
+  // TCP, with kKeepAlive: after how many silent seconds a probe is sent, in what
+  // intervals others, and after how many without an answer the connection is lost.
+  kKeepAliveIdle,
+  kKeepAliveInterval,
+  kKeepAliveCount,
+  // TCP: the connection is lost when what was sent has not been acknowledged for so
+  // many milliseconds; 0 is the system's choice. Where there is no such thing:
+  // -ENOPROTOOPT.
+  kUserTimeout,
+
+  // IP, of either version.
+  kHopLimit,           // How many routers a packet may pass; the TTL of IPv4.
+  kMulticastHopLimit,  // The same for multicast; 1 unless set.
+  kMulticastLoop,      // bool: what is sent to a group comes back to members here.
+  kMulticastInterface,  // The number of the interface it leaves by; 0: the system's choice.
+};
+
+// One datagram of several that are received or sent in one call.
+struct DatagramSlot {
+  void* data = nullptr;
+  size_t size = 0;            // To receive: the room; then how much came. To send: how much.
+  SockAddr address;           // From where; to where, or of length 0 if connected.
+  bool is_truncated = false;  // Received: there was more than room for it.
 };
 
 // SocketApi
@@ -62,6 +87,29 @@ class SocketApi {
   virtual int SetRawOption(NativeHandle socket, int level, int name, const void* value,
                            size_t size) = 0;
   virtual int GetRawOption(NativeHandle socket, int level, int name, void* value, size_t* size) = 0;
+
+  // Has `socket` receive what is sent to the multicast address `group`, by the
+  // interface of that number (0: the system's choice), or no more.
+  virtual int JoinGroup(NativeHandle socket, const SockAddr& group, uint32_t interface) = 0;
+  virtual int LeaveGroup(NativeHandle socket, const SockAddr& group, uint32_t interface) = 0;
+
+  // Receives what datagrams there are, up to `count`, and sends as many as there is room
+  // for. How many; -EAGAIN if none, or what befell the first.
+  virtual int ReceiveMany(NativeHandle socket, DatagramSlot* slots, int count) = 0;
+  virtual int SendMany(NativeHandle socket, const DatagramSlot* slots, int count) = 0;
+
+  // Sends `size` bytes as datagrams of `segment_size`, 64 at most, the last of which may
+  // be shorter, to `address` unless its length is 0: all of them, or -EAGAIN. Another
+  // error may mean that this kernel, this device or this kind of socket cannot:
+  // SendMany() can. REQUIRES: it is a socket of UDP.
+  virtual int64_t SendSegments(NativeHandle socket, const void* data, size_t size,
+                               size_t segment_size, const SockAddr& address) = 0;
+
+  // Sends up to `count` bytes of a file from `offset` on: how many; 0 at its end;
+  // -EAGAIN if there is no room. -EINVAL, -ENOSYS, -EOPNOTSUPP or -ESPIPE: the kernel
+  // cannot do it by itself with this file or this socket.
+  virtual int64_t SendFile(NativeHandle socket, NativeHandle file, int64_t offset,
+                           size_t count) = 0;
 
   virtual int Shutdown(NativeHandle socket, ShutdownHow how) = 0;
 
