@@ -14,8 +14,9 @@
 
 namespace weft {
 
-class Signals;  // loop/signals.h
-class Spawner;  // process/spawner.h
+class Resolver;  // net/resolver.h
+class Signals;   // loop/signals.h
+class Spawner;   // process/spawner.h
 
 // Environment
 //
@@ -37,6 +38,7 @@ struct Environment {
   Executor* executor = nullptr;     // A ThreadPool of the loop's own, when first needed.
   Spawner* spawner = nullptr;       // SystemSpawner().
   Signals* signals = nullptr;       // SystemSignals().
+  Resolver* resolver = nullptr;     // SystemResolver().
 };
 
 // What a loop is made with.

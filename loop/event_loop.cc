@@ -86,6 +86,7 @@ EventLoop::EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_p
       socket_api_(options.environment.socket_api != nullptr ? options.environment.socket_api
                                                             : SystemSocketApi()),
       spawner_(options.environment.spawner),
+      resolver_(options.environment.resolver),
       shared_(std::make_shared<internal::LoopShared>(this, poller->MakeWaker())),
       may_skip_polls_(is_steady_ && options.environment.poller == nullptr),
       created_at_(clock_->Now()),

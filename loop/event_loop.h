@@ -267,6 +267,7 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   std::string_view poller_name() const { return poller_->name(); }
   Poller& poller() { return *poller_; }
   SocketApi& socket_api() { return *socket_api_; }
+  Resolver* resolver() { return resolver_; }  // Null: the system's.
   SlabPool& slab_pool() { return slab_pool_; }
   Clock& clock() { return *clock_; }
   Spawner* spawner() { return spawner_; }  // Null: the system's.
@@ -379,6 +380,7 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   Poller* const poller_;
   SocketApi* const socket_api_;
   Spawner* const spawner_;
+  Resolver* const resolver_;
   std::shared_ptr<internal::LoopShared> shared_;
 
   mutable TimePoint latest_now_;                       // The last reading of the clock by anybody.

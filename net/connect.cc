@@ -13,6 +13,7 @@
 #include "weft/core/errors.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/timeout.h"
+#include "weft/net/happy_eyeballs.h"
 
 namespace weft {
 namespace {
@@ -23,8 +24,8 @@ absl::StatusOr<Socket> Prepare(const SocketAddress& address, const ConnectOption
   absl::StatusOr<Socket> socket = Socket::Open(address.domain());
   if (!socket.ok()) return socket.status();
   if (address.is_ip()) {
-    if (options.no_delay) socket->SetOption(SocketOption::kNoDelay, 1).IgnoreError();
-    if (options.keep_alive) socket->SetOption(SocketOption::kKeepAlive, 1).IgnoreError();
+    if (options.no_delay) socket->SetOption(socket_option::kNoDelay, true).IgnoreError();
+    if (options.keep_alive) socket->SetKeepAlive(*options.keep_alive).IgnoreError();
   }
   if (!options.local_address.is_none()) {
     absl::Status bound = socket->Bind(options.local_address);
@@ -33,15 +34,49 @@ absl::StatusOr<Socket> Prepare(const SocketAddress& address, const ConnectOption
   return socket;
 }
 
+Coro<absl::StatusOr<Socket>> ConnectTo(SocketAddress address, const ConnectOptions* options) {
+  const SocketAddress& local = options->local_address;
+  if (!local.is_none() && local.family() != address.family()) {
+    co_return absl::InvalidArgumentError(
+        absl::StrCat("connect to ", address.ToString(), ": the local address ", local.ToString(),
+                     " is of another family"));
+  }
+  absl::StatusOr<Socket> socket = Prepare(address, *options);
+  if (!socket.ok()) co_return socket;
+  absl::Status connected = co_await socket->Connect(address);
+  if (!connected.ok()) co_return connected;
+  co_return socket;
+}
+
+std::string Join(const std::vector<absl::Status>& errors) {
+  return absl::StrJoin(errors, "; ", [](std::string* out, const absl::Status& error) {
+    absl::StrAppend(out, error.message());
+  });
+}
+
 // What is to be said of several attempts, none of which succeeded.
 absl::Status Summarize(const std::vector<absl::Status>& errors, const std::string& what) {
   if (errors.size() == 1) return errors.front();
-  const std::string all = absl::StrJoin(errors, "; ", [](std::string* out, const auto& error) {
-    absl::StrAppend(out, error.message());
-  });
-  return absl::Status(
-      errors.front().code(),
-      absl::StrCat("connect to ", what, ": all of ", errors.size(), " addresses failed: ", all));
+  return absl::Status(errors.front().code(),
+                      absl::StrCat("connect to ", what, ": all of ", errors.size(),
+                                   " addresses failed: ", Join(errors)));
+}
+
+// `errors` becomes why the attempts failed, also if this is cancelled.
+Coro<absl::StatusOr<Socket>> ConnectToFirst(Addresses addresses, std::string what,
+                                            const ConnectOptions* options,
+                                            std::vector<absl::Status>* errors) {
+  if (addresses.empty()) co_return absl::NotFoundError(absl::StrCat(what, " has no address"));
+  if (addresses.size() == 1) co_return co_await ConnectTo(addresses.front(), options);
+  addresses = internal::InterleaveFamilies(std::move(addresses), options->interleave);
+  const auto attempt = [&addresses, options](size_t i) {
+    return ConnectTo(addresses[i], options);
+  };
+  internal::ConnectAttempt attempts = attempt;
+  absl::StatusOr<Socket> socket = co_await internal::RaceToConnect(
+      addresses.size(), options->happy_eyeballs_delay, std::move(attempts), errors);
+  if (socket.ok()) co_return socket;
+  co_return Summarize(*errors, what);
 }
 
 StartTlsOptions TlsOptions(std::string host, const ConnectOptions& options) {
@@ -53,49 +88,72 @@ StartTlsOptions TlsOptions(std::string host, const ConnectOptions& options) {
 }
 
 // The last step: TLS, if that is asked for.
-Coro<absl::StatusOr<Connection>> Secure(Socket socket, std::string host, ConnectOptions options) {
-  Connection connection = ToConnection(std::move(socket), options.limit);
-  const StartTlsOptions tls = TlsOptions(std::move(host), options);
-  absl::Status secured = co_await connection.writer.StartTls(*options.tls, tls);
+Coro<absl::StatusOr<Connection>> Secure(Socket socket, std::string host,
+                                        const ConnectOptions* options) {
+  Connection connection = ToConnection(std::move(socket), options->limit);
+  const StartTlsOptions tls = TlsOptions(std::move(host), *options);
+  absl::Status secured = co_await connection.writer.StartTls(*options->tls, tls);
   if (!secured.ok()) co_return secured;
   co_return connection;
 }
 
-Coro<absl::StatusOr<Connection>> Open(std::string host, uint16_t port, ConnectOptions options) {
+Coro<absl::StatusOr<Connection>> Open(std::string host, uint16_t port,
+                                      const ConnectOptions* options,
+                                      std::vector<absl::Status>* errors) {
   ResolveOptions resolve;
-  resolve.family = options.family;
-  absl::StatusOr<Addresses> addresses = co_await GetAddrInfo(host, port, resolve, options.resolver);
+  resolve.family = options->family;
+  absl::StatusOr<Addresses> addresses =
+      co_await GetAddrInfo(host, port, resolve, options->resolver);
   if (!addresses.ok()) co_return addresses.status();
-  absl::StatusOr<Socket> socket = co_await ConnectSocket(
-      *std::move(addresses), absl::StrCat("\"", host, "\" port ", port), options);
+  absl::StatusOr<Socket> socket = co_await ConnectToFirst(
+      *std::move(addresses), absl::StrCat("\"", host, "\" port ", port), options, errors);
   if (!socket.ok()) co_return socket.status();
-  if (options.tls == nullptr) co_return ToConnection(*std::move(socket), options.limit);
+  if (options->tls == nullptr) co_return ToConnection(*std::move(socket), options->limit);
   co_return co_await Secure(*std::move(socket), std::move(host), options);
 }
 
-Coro<absl::StatusOr<Connection>> Open(SocketAddress address, ConnectOptions options) {
-  std::string what = address.ToString();
+Coro<absl::StatusOr<Connection>> OpenAt(SocketAddress address, const ConnectOptions* options) {
   std::string host = address.host();
-  Addresses addresses(1, std::move(address));
-  absl::StatusOr<Socket> socket =
-      co_await ConnectSocket(std::move(addresses), std::move(what), options);
+  absl::StatusOr<Socket> socket = co_await ConnectTo(std::move(address), options);
   if (!socket.ok()) co_return socket.status();
-  if (options.tls == nullptr) co_return ToConnection(*std::move(socket), options.limit);
+  if (options->tls == nullptr) co_return ToConnection(*std::move(socket), options->limit);
   co_return co_await Secure(*std::move(socket), std::move(host), options);
 }
 
-// `open`, for as long as the options allow.
-Coro<absl::StatusOr<Connection>> OpenInTime(Coro<absl::StatusOr<Connection>> open, std::string what,
-                                            absl::Duration timeout) {
+// `open`, for as long as the options allow. `errors`: what has failed by then.
+Coro<absl::StatusOr<Connection>> InTime(Coro<absl::StatusOr<Connection>> open,
+                                        absl::Duration timeout, std::string what,
+                                        const std::vector<absl::Status>* errors) {
+  if (timeout == absl::InfiniteDuration()) co_return co_await std::move(open);
   Outcome<absl::StatusOr<Connection>> outcome =
       co_await NoThrow(WithTimeout(timeout, std::move(open)));
   if (!outcome.has_exception() || outcome.cancelled()) co_return std::move(outcome).value();
   try {
     std::rethrow_exception(outcome.exception());
   } catch (const TimeoutError&) {
+    std::vector<absl::Status> failed;
+    for (const absl::Status& error : *errors) {
+      if (!error.ok()) failed.push_back(error);
+    }
     co_return absl::DeadlineExceededError(
-        absl::StrCat("connect to ", what, ": timed out after ", absl::FormatDuration(timeout)));
+        absl::StrCat("connect to ", what, ": timed out after ", absl::FormatDuration(timeout),
+                     failed.empty() ? "" : "; before that: ", Join(failed)));
   }
+}
+
+Coro<absl::StatusOr<Connection>> OpenInTime(std::string host, uint16_t port,
+                                            ConnectOptions options) {
+  std::vector<absl::Status> errors;
+  std::string what = absl::StrCat("\"", host, "\" port ", port);
+  Coro<absl::StatusOr<Connection>> open = Open(std::move(host), port, &options, &errors);
+  co_return co_await InTime(std::move(open), options.timeout, std::move(what), &errors);
+}
+
+Coro<absl::StatusOr<Connection>> OpenAtInTime(SocketAddress address, ConnectOptions options) {
+  const std::vector<absl::Status> errors;
+  std::string what = address.ToString();
+  Coro<absl::StatusOr<Connection>> open = OpenAt(std::move(address), &options);
+  co_return co_await InTime(std::move(open), options.timeout, std::move(what), &errors);
 }
 
 // `host`: empty if there is none.
@@ -113,40 +171,19 @@ void CheckOptions(const ConnectOptions& options, std::string host) {
 Coro<absl::StatusOr<Socket>> ConnectSocket(Addresses addresses, std::string what,
                                            ConnectOptions options) {
   std::vector<absl::Status> errors;
-  for (const SocketAddress& address : addresses) {
-    if (!options.local_address.is_none() && options.local_address.family() != address.family()) {
-      errors.push_back(absl::InvalidArgumentError(
-          absl::StrCat("connect to ", address.ToString(), ": the local address ",
-                       options.local_address.ToString(), " is of another family")));
-      continue;
-    }
-    absl::StatusOr<Socket> socket = Prepare(address, options);
-    if (socket.ok()) {
-      absl::Status connected = co_await socket->Connect(address);
-      if (connected.ok()) co_return socket;
-      errors.push_back(std::move(connected));
-    } else {
-      errors.push_back(socket.status());
-    }
-  }
-  if (errors.empty()) errors.push_back(absl::NotFoundError(absl::StrCat(what, " has no address")));
-  co_return Summarize(errors, what);
+  co_return co_await ConnectToFirst(std::move(addresses), std::move(what), &options, &errors);
 }
 
 Coro<absl::StatusOr<Connection>> OpenConnection(std::string host, uint16_t port,
                                                 ConnectOptions options) {
   CheckOptions(options, host);
-  if (options.timeout == absl::InfiniteDuration()) return Open(std::move(host), port, options);
-  std::string what = absl::StrCat("\"", host, "\" port ", port);
-  return OpenInTime(Open(std::move(host), port, options), std::move(what), options.timeout);
+  return OpenInTime(std::move(host), port, std::move(options));
 }
 
 Coro<absl::StatusOr<Connection>> OpenConnection(SocketAddress address, ConnectOptions options) {
   if (address.is_none()) throw ValueError("address: there is none");
   CheckOptions(options, address.host());
-  if (options.timeout == absl::InfiniteDuration()) return Open(std::move(address), options);
-  std::string what = address.ToString();
-  return OpenInTime(Open(std::move(address), options), std::move(what), options.timeout);
+  return OpenAtInTime(std::move(address), std::move(options));
 }
 
 Coro<absl::StatusOr<Connection>> OpenUnixConnection(std::string path, ConnectOptions options) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -15,6 +16,7 @@
 #include "weft/net/resolver.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
+#include "weft/net/socket_options.h"
 #include "weft/net/tls_provider.h"
 
 namespace weft {
@@ -32,8 +34,16 @@ struct ConnectOptions {
   // (`WithTimeout()` around the call does the same with an exception.)
   absl::Duration timeout = absl::InfiniteDuration();
 
-  bool no_delay = true;                // TCP_NODELAY.
-  bool keep_alive = false;             // SO_KEEPALIVE.
+  // If a host has several addresses: how long one is tried before the next is tried
+  // as well. Infinite: until it has failed.
+  absl::Duration happy_eyeballs_delay = absl::Milliseconds(250);
+
+  // IPv4 and IPv6 are tried by turns, after so many of the family that the resolver
+  // puts first; 0: in the resolver's order.
+  int interleave = 1;
+
+  bool no_delay = true;                 // TCP_NODELAY.
+  std::optional<KeepAlive> keep_alive;  // SO_KEEPALIVE; none: off.
   size_t limit = kDefaultStreamLimit;  // Of the reader.
   Resolver* resolver = nullptr;        // Null: the system's.
 
@@ -53,8 +63,11 @@ struct ConnectOptions {
 //   if (!connection.ok()) co_return connection.status();
 //   connection->writer.Write("...");
 //
-// A host that is a name is looked up, outside of the loop's thread; its addresses
-// are tried in turn. If it is cancelled, what was open is closed.
+// A host that is a name is looked up, outside of the loop's thread. If it has several
+// addresses they race ("happy eyeballs", RFC 8305): the attempts begin 250 ms apart,
+// or as soon as the one before has failed, and the first that succeeds is the
+// connection. The others are cancelled, and closed when this returns; so are all if
+// it is cancelled.
 //
 // Errors: the kernel's, with the address; if all of several addresses fail, one
 // that tells of each. What the resolver says; with TLS, what StreamWriter::StartTls()
@@ -74,7 +87,8 @@ Coro<absl::StatusOr<Connection>> OpenUnixConnection(std::string path,
                                                     ConnectOptions options = ConnectOptions());
 
 // What OpenConnection() is made of: a socket that is connected to the first of
-// `addresses` that answers. `what` is how the message calls all of them.
+// `addresses` that answers. `what` is how the message calls all of them. `timeout`,
+// `limit` and `resolver` do not count.
 Coro<absl::StatusOr<Socket>> ConnectSocket(Addresses addresses, std::string what,
                                            ConnectOptions options = ConnectOptions());
 

@@ -16,7 +16,6 @@
 #include "weft/core/no_throw.h"
 #include "weft/core/task.h"
 #include "weft/core/timeout.h"
-#include "weft/executor/executor.h"
 #include "weft/loop/event_loop.h"
 #include "weft/loop/run.h"
 #include "weft/net/errno_status.h"
@@ -219,21 +218,99 @@ WEFT_TEST_F(ConnectTest, TimesOut) {
   EXPECT_THAT(std::string(connection.status().message()), HasSubstr(listener.address().ToString()));
 }
 
-// An executor that refuses everything.
-class NoExecutor final : public Executor {
+// CONN 229: one address does not answer, and another attempt begins meanwhile.
+WEFT_TEST_F(ConnectTest, AnAddressThatDoesNotAnswerHoldsNobodyUp) {
+  FullListener silent;
+  co_await silent.Fill();
+  Socket open = Listener();
+  Addresses addresses = {silent.address(), open.LocalAddress().value()};
+  TestResolver resolver(addresses);
+  ConnectOptions options;
+  options.resolver = &resolver;
+  const int before = CountDescriptors();
+  const TimePoint start = GetRunningLoop().Time();
+
+  MaybeConnection connection = co_await OpenConnection("example", 80, options);
+
+  WEFT_ASSERT_OK(connection.status());
+  EXPECT_EQ(connection->writer.PeerAddress(), addresses[1]);
+  EXPECT_GE(GetRunningLoop().Time() - start, absl::Milliseconds(250));
+  EXPECT_LT(GetRunningLoop().Time() - start, absl::Milliseconds(300));
+  EXPECT_EQ(CountDescriptors(), before + 1);  // The other attempt has been closed.
+
+  options.happy_eyeballs_delay = absl::InfiniteDuration();
+  options.timeout = absl::Seconds(5);
+  connection = co_await OpenConnection("example", 80, options);
+  EXPECT_EQ(connection.status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+// What has failed by then is told as well.
+WEFT_TEST_F(ConnectTest, ATimeoutTellsOfTheAttempts) {
+  FullListener silent;
+  co_await silent.Fill();
+  Socket closed = Listener(/*listening=*/false);
+  Addresses addresses = {closed.LocalAddress().value(), silent.address()};
+  TestResolver resolver(addresses);
+  ConnectOptions options;
+  options.resolver = &resolver;
+  options.timeout = absl::Seconds(1);
+  MaybeConnection connection = co_await OpenConnection("example", 80, options);
+  EXPECT_EQ(connection.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(connection.status().message()),
+              HasSubstr("timed out after 1s; before that: connect to " + addresses[0].ToString() +
+                        ": Connection refused"));
+}
+
+// CONN 231: in the midst of the race.
+WEFT_TEST_F(ConnectTest, CancellingARaceClosesAllSockets) {
+  FullListener one, two;
+  co_await one.Fill();
+  co_await two.Fill();
+  Addresses addresses = {one.address(), two.address()};
+  TestResolver resolver(addresses);
+  ConnectOptions options;
+  options.resolver = &resolver;
+  const int before = CountDescriptors();
+  auto connect = [](ConnectOptions with) -> Coro<void> {
+    MaybeConnection connection = co_await OpenConnection("example", 80, with);
+  };
+  for (const absl::Duration after : {absl::Milliseconds(100), absl::Milliseconds(300)}) {
+    Task<void> connecting = CreateTask(connect, options);
+    co_await Sleep(after);
+    EXPECT_EQ(CountDescriptors(), before + (after < absl::Milliseconds(250) ? 1 : 2));
+    connecting.Cancel();
+    co_await NoThrow(connecting);
+    EXPECT_TRUE(connecting.Cancelled());
+    EXPECT_EQ(CountDescriptors(), before);
+  }
+}
+
+WEFT_TEST_F(ConnectTest, KeepsTheConnectionAlive) {
+  Socket listener = Listener();
+  ConnectOptions options;
+  options.keep_alive = KeepAlive(absl::Minutes(1), absl::Milliseconds(9500), 4);
+  MaybeConnection connection = co_await OpenConnection(listener.LocalAddress().value(), options);
+  WEFT_ASSERT_OK(connection.status());
+  const Socket& socket = connection->writer.socket();
+  EXPECT_EQ(socket.GetOption(socket_option::kKeepAlive).value(), true);
+  EXPECT_EQ(socket.GetOption(socket_option::kKeepAliveIdle).value(), absl::Minutes(1));
+  EXPECT_EQ(socket.GetOption(socket_option::kKeepAliveInterval).value(), absl::Seconds(10));
+  EXPECT_EQ(socket.GetOption(socket_option::kKeepAliveCount).value(), 4);
+}
+
+// One that must not be asked.
+class NoResolver final : public Resolver {
  public:
-  void Submit(absl::AnyInvocable<void()>) override { throw RuntimeError("a thread was used"); }
-  size_t queue_depth() const override { return 0; }
-  void Shutdown(ExecutorShutdown how) override {
-    if (how.ended) how.ended();
+  Coro<absl::StatusOr<Addresses>> Resolve(std::string, uint16_t, ResolveOptions) override {
+    throw RuntimeError("the resolver was asked");
   }
 };
 
-// CONN 232
-TEST_F(ConnectTest, NumericAddressesNeedNoThread) {
-  NoExecutor executor;
+// CONN 232.
+TEST_F(ConnectTest, NumericAddressesAskNoResolver) {
+  NoResolver resolver;
   RunOptions options;
-  options.environment.executor = &executor;
+  options.environment.resolver = &resolver;
   auto body = []() -> Coro<void> {
     Socket listener = Listener();
     MaybeConnection connection =
@@ -256,21 +333,6 @@ WEFT_TEST_F(ConnectTest, HasNoDelayAndAddresses) {
 }
 
 WEFT_TEST_F_IN_REAL_TIME(ConnectTest, NamesAreLookedUp) {
-  absl::StatusOr<Addresses> found = co_await GetAddrInfo("localhost", 7);
-  WEFT_ASSERT_OK(found.status());
-  EXPECT_TRUE(found->front().is_loopback());
-  EXPECT_EQ(found->front().port(), 7);
-
-  ResolveOptions v4;
-  v4.family = SocketAddress::Family::kIpv4;
-  found = co_await GetAddrInfo("localhost", 7, v4);
-  EXPECT_EQ(found->front().ToString(), "127.0.0.1:7");
-
-  std::string with_nul("local\0host", 10);
-  found = co_await GetAddrInfo(with_nul, 7);
-  EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(found.status().message()), HasSubstr("local\\x00host"));
-
   Socket listener = Listener();
   ConnectOptions options;
   options.family = SocketAddress::Family::kIpv4;

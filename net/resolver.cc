@@ -3,14 +3,41 @@
 
 #include "weft/net/resolver.h"
 
+#include <exception>
+#include <mutex>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/errors.h"
+#include "weft/core/no_throw.h"
+#include "weft/core/timeout.h"
+#include "weft/executor/thread_pool.h"
 #include "weft/loop/event_loop.h"
 
 namespace weft {
 namespace {
 
 using Family = SocketAddress::Family;
+
+// The threads of the look-ups. Shared by all loops, for what they wait for is outside
+// of all of them; and never destroyed, for a look-up may take longer than the end of
+// the program would want to wait.
+ThreadPool& LookupPool() {
+  static std::mutex mutex;
+  static ThreadPool* pool = nullptr;
+  static int64_t owner = 0;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (pool == nullptr || owner != internal::ProcessNumber()) {
+    ThreadPoolOptions options;
+    options.max_threads = kMaxLookups;
+    options.thread_name_prefix = "weft_names";
+    pool = new ThreadPool(options);  // A parent's is left where it is.
+    owner = internal::ProcessNumber();
+  }
+  return *pool;
+}
 
 class SystemResolverImpl final : public Resolver {
  public:
@@ -19,13 +46,20 @@ class SystemResolverImpl final : public Resolver {
     const auto job = [host, port, options] {
       return internal::ResolveBlocking(host, port, options);
     };
-    Future<absl::StatusOr<Addresses>> found = GetRunningLoop().RunInExecutor(nullptr, job);
+    Future<absl::StatusOr<Addresses>> found = GetRunningLoop().RunInExecutor(&LookupPool(), job);
+    co_return co_await std::move(found);
+  }
+
+  Coro<absl::StatusOr<NameInfo>> FindName(SocketAddress address, NameOptions options) override {
+    const auto job = [address, options] { return internal::FindNameBlocking(address, options); };
+    Future<absl::StatusOr<NameInfo>> found = GetRunningLoop().RunInExecutor(&LookupPool(), job);
     co_return co_await std::move(found);
   }
 };
 
-// Those that need no look-up; empty if this one does.
-Addresses KnownAddresses(const std::string& host, uint16_t port, const ResolveOptions& options) {
+// What needs no look-up; none if this does.
+std::optional<absl::StatusOr<Addresses>> FindKnown(const std::string& host, uint16_t port,
+                                                   const ResolveOptions& options) {
   const auto wanted = [&options](Family family) {
     return options.family == Family::kNone || options.family == family;
   };
@@ -42,11 +76,41 @@ Addresses KnownAddresses(const std::string& host, uint16_t port, const ResolveOp
     return known;
   }
   absl::StatusOr<SocketAddress> numeric = SocketAddress::FromHost(host, port);
-  if (numeric.ok() && wanted(numeric->family())) known.push_back(*std::move(numeric));
+  if (!numeric.ok()) return std::nullopt;
+  if (!wanted(numeric->family())) {
+    return absl::NotFoundError(
+        absl::StrCat("resolve \"", host, "\": it is an address of another family"));
+  }
+  known.push_back(*std::move(numeric));
   return known;
 }
 
+// `lookup`, for as long as that.
+template <class T>
+Coro<absl::StatusOr<T>> InTime(Coro<absl::StatusOr<T>> lookup, absl::Duration timeout,
+                               std::string what) {
+  if (timeout == absl::InfiniteDuration()) co_return co_await std::move(lookup);
+  Outcome<absl::StatusOr<T>> outcome = co_await NoThrow(WithTimeout(timeout, std::move(lookup)));
+  if (!outcome.has_exception() || outcome.cancelled()) co_return std::move(outcome).value();
+  try {
+    std::rethrow_exception(outcome.exception());
+  } catch (const TimeoutError&) {
+    co_return absl::DeadlineExceededError(
+        absl::StrCat("resolve ", what, ": timed out after ", absl::FormatDuration(timeout)));
+  }
+}
+
+Resolver* Choose(Resolver* resolver) {
+  if (resolver == nullptr) resolver = GetRunningLoop().resolver();
+  return resolver != nullptr ? resolver : SystemResolver();
+}
+
 }  // namespace
+
+Coro<absl::StatusOr<NameInfo>> Resolver::FindName(SocketAddress address, NameOptions) {
+  co_return absl::UnimplementedError(
+      absl::StrCat("resolve ", address.ToString(), ": this resolver finds no names"));
+}
 
 Resolver* SystemResolver() {
   static SystemResolverImpl resolver;
@@ -55,10 +119,28 @@ Resolver* SystemResolver() {
 
 Coro<absl::StatusOr<Addresses>> GetAddrInfo(std::string host, uint16_t port, ResolveOptions options,
                                             Resolver* resolver) {
-  Addresses known = KnownAddresses(host, port, options);
-  if (!known.empty()) co_return known;
-  if (resolver == nullptr) resolver = SystemResolver();
-  co_return co_await resolver->Resolve(std::move(host), port, options);
+  std::optional<absl::StatusOr<Addresses>> known = FindKnown(host, port, options);
+  if (known.has_value()) co_return *std::move(known);
+  std::string what = absl::StrCat("\"", absl::CHexEscape(host), "\"");
+  Coro<absl::StatusOr<Addresses>> lookup =
+      Choose(resolver)->Resolve(std::move(host), port, options);
+  co_return co_await InTime(std::move(lookup), options.timeout, std::move(what));
+}
+
+Coro<absl::StatusOr<NameInfo>> GetNameInfo(SocketAddress address, NameOptions options,
+                                           Resolver* resolver) {
+  if (!address.is_ip()) {
+    co_return absl::InvalidArgumentError(
+        absl::StrCat("resolve ", address.ToString(), ": it is no IP address"));
+  }
+  if (options.numeric_host && options.numeric_service) {
+    if (!options.name_required) co_return NameInfo(address.host(), absl::StrCat(address.port()));
+    co_return absl::NotFoundError(
+        absl::StrCat("resolve ", address.ToString(), ": a number is no name"));
+  }
+  std::string what = address.ToString();
+  Coro<absl::StatusOr<NameInfo>> lookup = Choose(resolver)->FindName(std::move(address), options);
+  co_return co_await InTime(std::move(lookup), options.timeout, std::move(what));
 }
 
 }  // namespace weft

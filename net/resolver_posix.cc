@@ -3,6 +3,7 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,8 +17,9 @@
 namespace weft::internal {
 namespace {
 
-absl::Status ResolveError(int error, int system_error, const std::string& host) {
-  const std::string tried = absl::StrCat("resolve \"", absl::CHexEscape(host), "\"");
+// `what` is a quoted host, or an address.
+absl::Status ResolveError(int error, int system_error, const std::string& what) {
+  const std::string tried = absl::StrCat("resolve ", what);
   switch (error) {
     case EAI_SYSTEM:
       return ErrnoStatus(-system_error, tried);
@@ -45,7 +47,8 @@ int NativeFamily(SocketAddress::Family family) {
 
 absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port,
                                           const ResolveOptions& options) {
-  if (host.find('\0') != std::string::npos) return ResolveError(EAI_NONAME, 0, host);
+  const std::string quoted = absl::StrCat("\"", absl::CHexEscape(host), "\"");
+  if (host.find('\0') != std::string::npos) return ResolveError(EAI_NONAME, 0, quoted);
   addrinfo hints = {};
   hints.ai_family = NativeFamily(options.family);
   hints.ai_socktype = options.type == SocketType::kDatagram ? SOCK_DGRAM : SOCK_STREAM;
@@ -53,7 +56,7 @@ absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port
   addrinfo* found = nullptr;
   errno = 0;
   const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (error != 0) return ResolveError(error, errno, host);
+  if (error != 0) return ResolveError(error, errno, quoted);
 
   Addresses addresses;
   for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
@@ -68,8 +71,28 @@ absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port
     }
   }
   ::freeaddrinfo(found);
-  if (addresses.empty()) return ResolveError(EAI_NONAME, 0, host);
+  if (addresses.empty()) return ResolveError(EAI_NONAME, 0, quoted);
   return addresses;
 }
+
+absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address,
+                                          const NameOptions& options) {
+  const SockAddr native = address.ToNative();
+  int flags = 0;
+  if (options.numeric_host) flags |= NI_NUMERICHOST;
+  if (options.numeric_service) flags |= NI_NUMERICSERV;
+  if (options.name_required) flags |= NI_NAMEREQD;
+  if (options.type == SocketType::kDatagram) flags |= NI_DGRAM;
+  char host[NI_MAXHOST];
+  char service[NI_MAXSERV];
+  errno = 0;
+  const int error =
+      ::getnameinfo(reinterpret_cast<const sockaddr*>(native.bytes), native.length, host,
+                    sizeof(host), service, sizeof(service), flags);
+  if (error != 0) return ResolveError(error, errno, address.ToString());
+  return NameInfo(host, service);
+}
+
+int64_t ProcessNumber() { return ::getpid(); }
 
 }  // namespace weft::internal

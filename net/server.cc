@@ -63,7 +63,8 @@ absl::StatusOr<Socket> OpenBound(const SocketAddress& address, const ServerOptio
       if (!set.ok()) return set;
     }
     // What is accepted inherits it.
-    if (options.no_delay) socket->SetOption(SocketOption::kNoDelay, 1).IgnoreError();
+    if (options.no_delay) socket->SetOption(socket_option::kNoDelay, true).IgnoreError();
+    if (options.keep_alive) socket->SetKeepAlive(*options.keep_alive).IgnoreError();
   }
   if (options.reuse_port) {
     absl::Status set = socket->SetOption(SocketOption::kReusePort, 1);
@@ -132,7 +133,7 @@ void CheckOptions(const ServerOptions& options) {
 Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses addresses,
                                            ServerOptions options) {
   CheckOptions(options);
-  if (addresses.empty()) throw ValueError("addresses: there are none");
+  if (addresses.empty()) throw ValueError("addresses: there is none");
   const bool picks_port = addresses.size() > 1 && std::any_of(addresses.begin(), addresses.end(),
                                                               [](const SocketAddress& a) {
                                                                 return a.is_ip() && a.port() == 0;
@@ -149,16 +150,25 @@ Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses 
                   options.start_serving);
 }
 
-Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler, std::string host,
-                                            uint16_t port, ServerOptions options) {
+Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler,
+                                            std::vector<std::string> hosts, uint16_t port,
+                                            ServerOptions options) {
   CheckOptions(options);
   ResolveOptions resolve;
   resolve.family = options.family;
   resolve.passive = true;
-  absl::StatusOr<Addresses> addresses =
-      co_await GetAddrInfo(std::move(host), port, resolve, options.resolver);
-  if (!addresses.ok()) co_return addresses.status();
-  co_return co_await StartServerAt(std::move(handler), *std::move(addresses), options);
+  Addresses addresses;
+  for (std::string& host : hosts) {
+    absl::StatusOr<Addresses> found =
+        co_await GetAddrInfo(std::move(host), port, resolve, options.resolver);
+    if (!found.ok()) co_return found.status();
+    for (SocketAddress& address : *found) {
+      // Two names of one address are one.
+      if (std::find(addresses.begin(), addresses.end(), address) != addresses.end()) continue;
+      addresses.push_back(std::move(address));
+    }
+  }
+  co_return co_await StartServerAt(std::move(handler), std::move(addresses), options);
 }
 
 Coro<absl::StatusOr<Server>> StartServerOn(ConnectionHandler handler, Socket listener,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "weft/net/server_state.h"
 #include "weft/net/socket.h"
 #include "weft/net/socket_address.h"
+#include "weft/net/socket_options.h"
 #include "weft/net/tls_provider.h"
 
 namespace weft {
@@ -37,7 +39,10 @@ struct ServerOptions {
   bool reuse_address = true;  // SO_REUSEADDR: a port is free right after its server.
   bool reuse_port = false;    // SO_REUSEPORT: several servers share a port.
   bool start_serving = true;  // Else Server::StartServing() does.
-  bool no_delay = true;       // TCP_NODELAY, for what is accepted.
+
+  // For what is accepted.
+  bool no_delay = true;                 // TCP_NODELAY.
+  std::optional<KeepAlive> keep_alive;  // SO_KEEPALIVE; none: off.
 
   // While there are so many connections, nobody is accepted.
   size_t max_connections = std::numeric_limits<size_t>::max();
@@ -137,8 +142,9 @@ class Server {
 
 namespace internal {
 
-Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler, std::string host,
-                                            uint16_t port, ServerOptions options);
+Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler,
+                                            std::vector<std::string> hosts, uint16_t port,
+                                            ServerOptions options);
 Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses addresses,
                                            ServerOptions options);
 Coro<absl::StatusOr<Server>> StartServerOn(ConnectionHandler handler, Socket listener,
@@ -169,7 +175,16 @@ ConnectionHandler KeepHandler(F&& handler) {
 template <class F>
 Coro<absl::StatusOr<Server>> StartServer(F&& handler, std::string host, uint16_t port,
                                          ServerOptions options = ServerOptions()) {
-  return internal::StartTcpServer(internal::KeepHandler(std::forward<F>(handler)), std::move(host),
+  return internal::StartTcpServer(internal::KeepHandler(std::forward<F>(handler)),
+                                  std::vector<std::string>(1, std::move(host)), port,
+                                  std::move(options));
+}
+
+// The same at all addresses of several hosts.
+template <class F>
+Coro<absl::StatusOr<Server>> StartServer(F&& handler, std::vector<std::string> hosts, uint16_t port,
+                                         ServerOptions options = ServerOptions()) {
+  return internal::StartTcpServer(internal::KeepHandler(std::forward<F>(handler)), std::move(hosts),
                                   port, std::move(options));
 }
 

@@ -365,6 +365,48 @@ WEFT_TEST_F(ServerTest, AllInterfacesByBothFamiliesOnOnePort) {
   EXPECT_TRUE(v6.ok()) << v6.status();
 }
 
+WEFT_TEST_F(ServerTest, SeveralHostsOnOnePort) {
+  const std::vector<std::string> hosts = {"127.0.0.1", "::1", "127.0.0.2", "127.0.0.1"};
+  MaybeServer server = co_await StartServer(Echo, hosts, 0);
+  WEFT_ASSERT_OK(server.status());
+  WEFT_ASSERT_EQ(server->addresses().size(), 3u);  // One was named twice.
+  for (const SocketAddress& address : server->addresses()) {
+    EXPECT_EQ(address.port(), server->port());
+    MaybeConnection client = co_await OpenConnection(address);
+    WEFT_ASSERT_OK(client.status());
+    std::string answer = co_await Ask(*client, address.host());
+    EXPECT_EQ(answer, address.host() + "\n");
+  }
+
+  // All of them, or none: what was open is closed, and the error names the host.
+  const int before = CountDescriptors();
+  const std::vector<std::string> others = {"127.0.0.3", "127.0.0.2"};
+  MaybeServer second = co_await StartServer(Echo, others, server->port());
+  EXPECT_EQ(ErrnoOf(second.status()), EADDRINUSE);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("127.0.0.2"));
+  EXPECT_EQ(CountDescriptors(), before);
+
+  Coro<MaybeServer> nowhere = StartServer(Echo, std::vector<std::string>(), 0);
+  WEFT_EXPECT_THROW(static_cast<void>(co_await std::move(nowhere)), ValueError);
+}
+
+WEFT_TEST_F(ServerTest, KeepsConnectionsAlive) {
+  std::vector<absl::Duration> idle;
+  auto handler = [&idle](StreamReader, StreamWriter writer) -> Coro<void> {
+    if (writer.socket().GetOption(socket_option::kKeepAlive).value()) {
+      idle.push_back(writer.socket().GetOption(socket_option::kKeepAliveIdle).value());
+    }
+    co_return;
+  };
+  ServerOptions options;
+  options.keep_alive = KeepAlive(absl::Minutes(5));
+  MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0, options);
+  Connection client = co_await Connect(*server);
+  Text all = co_await client.reader.Read();
+  EXPECT_EQ(all.value(), "");
+  EXPECT_THAT(idle, ElementsAre(absl::Minutes(5)));
+}
+
 WEFT_TEST_F(ServerTest, WhatAHandlerThrowsIsReportedAndItsConnectionClosed) {
   std::vector<std::string> reports;
   GetRunningLoop().SetExceptionHandler([&reports](EventLoop&, const ExceptionContext& context) {

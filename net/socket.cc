@@ -209,6 +209,20 @@ absl::StatusOr<int> Socket::GetOption(SocketOption option) const {
   return value;
 }
 
+absl::Status Socket::SetKeepAlive(const KeepAlive& keep_alive) {
+  absl::Status status = SetOption(socket_option::kKeepAlive, true);
+  if (keep_alive.idle != absl::ZeroDuration()) {
+    status.Update(SetOption(socket_option::kKeepAliveIdle, keep_alive.idle));
+  }
+  if (keep_alive.interval != absl::ZeroDuration()) {
+    status.Update(SetOption(socket_option::kKeepAliveInterval, keep_alive.interval));
+  }
+  if (keep_alive.count != 0) {
+    status.Update(SetOption(socket_option::kKeepAliveCount, keep_alive.count));
+  }
+  return status;
+}
+
 absl::Status Socket::SetRawOption(int level, int name, const void* value, size_t size) {
   return ToStatus(
       is_open() ? state_->api()->SetRawOption(handle(), level, name, value, size) : -EBADF,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,6 +16,7 @@
 #include "weft/core/intrusive_ptr.h"
 #include "weft/net/socket_address.h"
 #include "weft/net/socket_awaiter.h"
+#include "weft/net/socket_options.h"
 #include "weft/net/socket_state.h"
 #include "weft/poller/native_handle.h"
 #include "weft/poller/sock_addr.h"
@@ -31,6 +33,7 @@ struct Received {
 
   size_t size = 0;
   SocketAddress from;
+  bool is_truncated = false;  // There was more of it. Told by Datagram::ReceiveInto().
 };
 
 namespace internal {
@@ -236,6 +239,23 @@ class Socket {
   absl::Status Listen(int backlog = 100);
   absl::Status Shutdown(ShutdownHow how);
 
+  // See socket_options.h: the value has the type that it means.
+  template <class T>
+  absl::Status SetOption(const OptionKey<T>& key, std::type_identity_t<T> value) {
+    absl::StatusOr<int> native = internal::OptionToNative(key, value);
+    if (!native.ok()) return native.status();
+    return SetOption(key.option, *native);
+  }
+  template <class T>
+  absl::StatusOr<T> GetOption(const OptionKey<T>& key) const {
+    absl::StatusOr<int> native = GetOption(key.option);
+    if (!native.ok()) return native.status();
+    return internal::OptionFromNative(key, *native);
+  }
+  // Turns keep-alive on, with these times.
+  absl::Status SetKeepAlive(const KeepAlive& keep_alive);
+
+  // The same by the kernel's own units.
   absl::Status SetOption(SocketOption option, int value);
   absl::StatusOr<int> GetOption(SocketOption option) const;
   // By the platform's own numbers.

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -476,6 +477,34 @@ TEST_F(SocketTest, LoopClosesWithAConnectionAccepted) {
     for (int i = 0; i < rounds; ++i) loop->RunOnce(absl::ZeroDuration());
     loop->Close();
   }
+}
+
+WEFT_TEST_F(SocketTest, OptionsHaveTypes) {
+  Socket socket = Socket::Open(SocketDomain::kInet).value();
+  WEFT_EXPECT_OK(socket.SetOption(socket_option::kNoDelay, true));
+  EXPECT_EQ(socket.GetOption(socket_option::kNoDelay).value(), true);
+  EXPECT_EQ(socket.GetOption(socket_option::kLinger).value(), std::nullopt);
+  WEFT_EXPECT_OK(socket.SetOption(socket_option::kLinger, absl::Milliseconds(1500)));
+  EXPECT_EQ(socket.GetOption(socket_option::kLinger).value(), absl::Seconds(2));  // Rounded up.
+  WEFT_EXPECT_OK(socket.SetOption(socket_option::kLinger, std::nullopt));
+  EXPECT_EQ(socket.GetOption(socket_option::kLinger).value(), std::nullopt);
+  WEFT_EXPECT_OK(socket.SetOption(socket_option::kUserTimeout, absl::Microseconds(30'000'001)));
+  EXPECT_EQ(socket.GetOption(socket_option::kUserTimeout).value(), absl::Milliseconds(30'001));
+  WEFT_EXPECT_OK(socket.SetOption(socket_option::kHopLimit, 7));
+  EXPECT_EQ(socket.GetOption(socket_option::kHopLimit).value(), 7);
+  Socket socket6 = Socket::Open(SocketDomain::kInet6, SocketType::kDatagram).value();
+  WEFT_EXPECT_OK(socket6.SetOption(socket_option::kMulticastHopLimit, 3));
+  EXPECT_EQ(socket6.GetOption(socket_option::kMulticastHopLimit).value(), 3);
+  EXPECT_EQ(socket6.GetOption(socket_option::kMulticastLoop).value(), true);
+
+  absl::Status set = socket.SetOption(socket_option::kUserTimeout, absl::Seconds(-1));
+  EXPECT_EQ(set.code(), absl::StatusCode::kInvalidArgument);
+  set = socket.SetOption(socket_option::kKeepAliveIdle, absl::InfiniteDuration());
+  EXPECT_EQ(set.code(), absl::StatusCode::kInvalidArgument);
+  // Not of this kind of socket.
+  set = socket6.SetOption(socket_option::kNoDelay, true);
+  EXPECT_FALSE(set.ok());
+  co_return;
 }
 
 }  // namespace
