@@ -214,6 +214,16 @@ SocketAddress StreamWriter::LocalAddress() const {
   return state_->socket().LocalAddress().value_or(SocketAddress());
 }
 
+std::optional<std::string> StreamWriter::GetExtraInfo(std::string_view name) const {
+  if (name == "peername") return PeerAddress().ToString();
+  if (name == "sockname") return LocalAddress().ToString();
+  if (name == "socket") return absl::StrCat(socket().handle());
+  const std::optional<TlsInfo> tls = tls_info();
+  if (tls.has_value() && name == "cipher") return tls->cipher;
+  if (tls.has_value() && name == "peercert") return tls->peer_certificate_pem;
+  return std::nullopt;
+}
+
 Connection ToConnection(Socket socket, size_t limit) {
   if (limit == 0) throw ValueError("Limit cannot be <= 0");
   internal::IntrusivePtr<internal::StreamState> state(

@@ -501,6 +501,11 @@ class StreamWriter {
   SocketAddress PeerAddress() const;
   SocketAddress LocalAddress() const;
 
+  // The same by asyncio's names, as text: "peername", "sockname", "socket", which is the
+  // descriptor, and with TLS "cipher" and "peercert". None for any other name.
+  // Python: writer.get_extra_info(), whose types are those of the functions above.
+  std::optional<std::string> GetExtraInfo(std::string_view name) const;
+
   // For its options. Sending, receiving and closing is the stream's.
   Socket& socket() { return state_->socket(); }
   const Socket& socket() const { return state_->socket(); }
@@ -508,6 +513,7 @@ class StreamWriter {
   // -- For weft's own parts.
   explicit StreamWriter(internal::IntrusivePtr<internal::StreamState> state)
       : state_(std::move(state)) {}
+  const internal::IntrusivePtr<internal::StreamState>& state() const { return state_; }
 
  private:
   internal::IntrusivePtr<internal::StreamState> state_;

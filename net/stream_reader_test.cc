@@ -4,6 +4,7 @@
 // What a StreamReader promises. The numbers are those of the conformance list.
 
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -11,12 +12,15 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/async_generator.h"
 #include "weft/core/errors.h"
 #include "weft/core/no_throw.h"
+#include "weft/core/sleep.h"
 #include "weft/core/task.h"
 #include "weft/core/timeout.h"
 #include "weft/loop/event_loop.h"
 #include "weft/net/errno_status.h"
+#include "weft/net/lines.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/weft_test.h"
@@ -499,6 +503,80 @@ WEFT_TEST_F(StreamReaderTest, AResetIsAnErrorThatStays) {
   EXPECT_THAT(text, HasSubstr("ECONNRESET"));
   EXPECT_THAT(text, HasSubstr("127.0.0.1:"));
   EXPECT_EQ(ErrnoOf(again.status()), ECONNRESET);
+}
+
+// A connection on which nothing happens, and that nothing is sent on: whoever reads is
+// told when it ends, however that is. What is unread does not stand in the way.
+WEFT_TEST_F(StreamReaderTest, TheEndOfAnIdleConnectionIsNoticed) {
+  for (const bool is_reset : {false, true}) {
+    for (const bool has_unread : {false, true}) {
+      StreamPair pair(co_await TcpPair());
+      if (has_unread) co_await Feed(pair.a.writer, pair.b.reader, "unread");
+      auto watch = [](StreamReader* reader, size_t more_than) -> Coro<absl::Status> {
+        absl::StatusOr<absl::Span<const char>> unread = co_await reader->Fill(more_than + 1);
+        EXPECT_TRUE(!unread.ok() || unread->size() == more_than);
+        co_return unread.status();
+      };
+      Task<absl::Status> watching =
+          CreateTask(watch, &pair.b.reader, has_unread ? size_t{6} : size_t{0});
+      co_await Sleep(absl::Hours(1));
+      EXPECT_FALSE(watching.Done());
+
+      if (is_reset) {
+        EXPECT_TRUE(pair.a.writer.socket().SetOption(socket_option::kLinger, absl::ZeroDuration()).ok());
+      }
+      pair.a.writer.Abort();
+
+      absl::Status end = co_await std::move(watching);
+      EXPECT_EQ(ErrnoOf(end), is_reset ? ECONNRESET : 0) << end;
+    }
+  }
+}
+
+// Without anybody who reads: the next write, or who waits for it to be closed.
+WEFT_TEST_F(StreamReaderTest, WhatALoopDoesNotReadItIsToldByWriting) {
+  StreamPair pair(co_await TcpPair());
+  EXPECT_TRUE(pair.a.writer.socket().SetOption(socket_option::kLinger, absl::ZeroDuration()).ok());
+  pair.a.writer.Abort();
+  co_await Rounds(5);
+  pair.b.writer.Write("x");
+  absl::Status sent = co_await pair.b.writer.Drain();
+  EXPECT_EQ(ErrnoOf(sent), ECONNRESET) << sent;
+}
+
+// RDR 211
+WEFT_TEST_F(StreamReaderTest, LinesOneAfterTheOther) {
+  StreamPair pair;
+  pair.a.writer.Write("a\nb\nc");
+  pair.a.writer.Close();
+  std::vector<std::string> got;
+  AsyncGenerator<absl::StatusOr<std::string>> lines = Lines(pair.b.reader);
+  while (true) {
+    std::optional<absl::StatusOr<std::string>> line = co_await lines.Next();
+    if (!line.has_value()) break;
+    got.push_back(line->value());
+  }
+  EXPECT_THAT(got, ::testing::ElementsAre("a\n", "b\n", "c"));
+}
+
+// A line that is too long is told, and the next follow; a reset is the end.
+WEFT_TEST_F(StreamReaderTest, LinesMayFail) {
+  std::pair<Socket, Socket> sockets = co_await TcpPair();
+  StreamPair pair(std::move(sockets), /*limit=*/8);
+  pair.a.writer.Write("short\nmuch too long\nnext\n");
+  AsyncGenerator<absl::StatusOr<std::string>> lines = Lines(pair.b.reader);
+  std::optional<absl::StatusOr<std::string>> line = co_await lines.Next();
+  EXPECT_EQ(line->value(), "short\n");
+  line = co_await lines.Next();
+  EXPECT_EQ(line->status().code(), absl::StatusCode::kResourceExhausted);
+  line = co_await lines.Next();
+  EXPECT_EQ(line->value(), "next\n");
+  EXPECT_TRUE(pair.a.writer.socket().SetOption(socket_option::kLinger, absl::ZeroDuration()).ok());
+  pair.a.writer.Abort();
+  line = co_await lines.Next();
+  EXPECT_EQ(ErrnoOf(line->status()), ECONNRESET);
+  line = co_await lines.Next();
+  EXPECT_FALSE(line.has_value());
 }
 
 // Closing on this side is the end of the stream, also for whoever waits.

@@ -7,10 +7,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
@@ -19,9 +21,11 @@
 #include "weft/core/task.h"
 #include "weft/core/timeout.h"
 #include "weft/loop/event_loop.h"
+#include "weft/loop/run.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_net.h"
+#include "weft/poller/poller_wrapper.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
@@ -308,6 +312,59 @@ WEFT_TEST_F(StreamWriterTest, SmallWritesLeaveTogether) {
   pair.a.writer.Write("d");
   absl::StatusOr<size_t> second = co_await pair.b.writer.socket().Recv(absl::MakeSpan(buffer));
   EXPECT_EQ(second.value(), 3u);
+}
+
+// Counts what is asked of the kernel.
+struct CountingPoller final : PollerWrapper {
+  StartResult Start(Operation* op) override {
+    if (op->opcode == OpCode::kSend || op->opcode == OpCode::kSendMsg) ++sends;
+    return PollerWrapper::Start(op);
+  }
+  int sends = 0;
+};
+
+TEST_F(StreamWriterTest, WhatARoundWritesIsOneCall) {
+  CountingPoller poller;
+  RunOptions options;
+  options.environment.poller = &poller;
+  auto main = [&poller]() -> Coro<void> {
+    StreamPair pair(co_await TcpPair());
+    auto write = [&pair](int count) -> Coro<void> {
+      for (int i = 0; i < count; ++i) pair.a.writer.Write("abc");
+      co_return;
+    };
+    // However many tasks, and whoever drains in the midst of it.
+    for (int tasks = 1; tasks <= 3; ++tasks) {
+      poller.sends = 0;
+      std::vector<Task<void>> writing;
+      for (int i = 0; i < tasks; ++i) writing.push_back(CreateTask(write, 50));
+      Text text = co_await pair.b.reader.ReadExactly(150 * tasks);
+      EXPECT_EQ(poller.sends, 1) << tasks << " tasks";
+    }
+    poller.sends = 0;
+    for (int i = 0; i < 10; ++i) {
+      pair.a.writer.Write("x");
+      absl::Status sent = co_await pair.a.writer.Drain();
+      EXPECT_TRUE(sent.ok());
+    }
+    EXPECT_EQ(poller.sends, 10);
+    // The end needs no call of its own, and Close() sends what is left by one.
+    poller.sends = 0;
+    pair.a.writer.Write("x");
+    pair.a.writer.Write("y");
+    pair.a.writer.Close();
+    EXPECT_EQ(poller.sends, 1);
+  };
+  weft::Run(main(), options);
+}
+
+WEFT_TEST_F(StreamWriterTest, HasExtraInfoByName) {
+  StreamPair pair(co_await TcpPair());
+  const StreamWriter& writer = pair.a.writer;
+  EXPECT_EQ(writer.GetExtraInfo("peername"), pair.b.writer.LocalAddress().ToString());
+  EXPECT_EQ(writer.GetExtraInfo("sockname"), writer.LocalAddress().ToString());
+  EXPECT_EQ(writer.GetExtraInfo("socket"), absl::StrCat(writer.socket().handle()));
+  EXPECT_EQ(writer.GetExtraInfo("something else"), std::nullopt);
 }
 
 WEFT_TEST_F(StreamWriterTest, AbortDropsWhatWasNotSent) {
