@@ -26,6 +26,7 @@
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_net.h"
+#include "weft/poller/fault_injection.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
@@ -157,7 +158,7 @@ class Chaos {
   std::mt19937 random_;
 };
 
-Coro<void> RunChaos(uint32_t seed, int clients, int rounds) {
+Coro<void> RunChaos(uint32_t seed, int clients, int rounds, Faults* faults = nullptr) {
   EventLoop& loop = GetRunningLoop();
   loop.SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
   Chaos chaos(seed);
@@ -166,6 +167,7 @@ Coro<void> RunChaos(uint32_t seed, int clients, int rounds) {
   };
   absl::StatusOr<Server> server = co_await StartServer(handler, "127.0.0.1", 0);
   const SocketAddress address = server->addresses().front();
+  if (faults != nullptr) faults->set_enabled(true);
   const auto start = [&] { return CreateTask(chaos.Client(address)); };
   std::vector<Task<void>> tasks;
   for (int i = 0; i < clients; ++i) tasks.push_back(start());
@@ -210,6 +212,23 @@ TEST_F(NetChaosTest, NothingHangsOrLeaksIfCancellingTakesTime) {
   };
   weft::Run(main(), options);
   EXPECT_EQ(poller.pending(), 0u);
+}
+
+// The same over one that fails, in all ways, all the time.
+TEST_F(NetChaosTest, NothingHangsOrLeaksIfTheKernelFails) {
+  for (uint32_t seed = 1; seed <= 6; ++seed) {
+    Faults faults = Faults::Random(seed, /*one_in=*/50);
+    faults.set_enabled(false);  // Until there is a server.
+    FaultyPoller poller(&faults);
+    FaultySocketApi sockets(&faults);
+    RunOptions options;
+    options.environment.poller = &poller;
+    options.environment.socket_api = &sockets;
+    auto main = [seed, &faults]() -> Coro<void> { co_await RunChaos(seed, 30, 1500, &faults); };
+    weft::Run(main(), options);
+    EXPECT_EQ(poller.pending(), 0u);
+    EXPECT_GT(faults.count(), 10u);
+  }
 }
 
 TEST_F(NetChaosTest, ALoopMayBeClosedAtAnyTimeIfCancellingTakesTime) {

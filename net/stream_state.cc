@@ -317,8 +317,12 @@ void StreamState::AfterSending() {
   }
   if (is_closing_) return GoDown();
   if (!wrote_eof_ || std::exchange(is_shut_, true)) return;
-  // The peer may have gone; whoever reads will learn of that.
-  static_cast<void>(socket_.Shutdown(ShutdownHow::kWrite));
+  const absl::Status shut = socket_.Shutdown(ShutdownHow::kWrite);
+  // The peer may have gone; whoever reads will learn of that. But if the system could
+  // not do it, the peer would wait for an end that never comes.
+  if (shut.ok() || ErrnoOf(shut) == ENOTCONN) return;
+  FailWrite(shut);
+  Abort();
 }
 
 void StreamState::SetMarks(size_t low, size_t high) {
