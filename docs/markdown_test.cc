@@ -33,7 +33,7 @@ const char* const kPages[] = {
     "docs/asyncio.md", "docs/design.md", "docs/debugging.md",
 };
 const char* const kSources[] = {"docs/hello.cc", "docs/echo.cc", "docs/snippets_test.cc",
-                                "docs/tls_snippets_test.cc"};
+                                "docs/net_snippets_test.cc", "docs/tls_snippets_test.cc"};
 
 std::vector<std::string> Lines(const std::string& path) {
   std::ifstream file(path);
