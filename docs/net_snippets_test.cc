@@ -52,8 +52,8 @@ Coro<> Upper(StreamReader reader, StreamWriter writer) {
 // [snippet net-ask]
 Coro<absl::StatusOr<std::string>> Ask(std::string host, uint16_t port, std::string question) {
   ConnectOptions options;
-  options.timeout = absl::Seconds(5);                   // The look-up included.
-  options.keep_alive = KeepAlive(absl::Minutes(1));     // A dead peer is noticed.
+  options.timeout = absl::Seconds(5);                // The look-up included.
+  options.keep_alive = KeepAlive(absl::Minutes(1));  // A dead peer is noticed.
   absl::StatusOr<Connection> connection = co_await OpenConnection(host, port, options);
   if (!connection.ok()) co_return connection.status();  // Says which addresses failed, and why.
   connection->writer.Write(question + "\n");

@@ -37,9 +37,9 @@ absl::StatusOr<Socket> Prepare(const SocketAddress& address, const ConnectOption
 Coro<absl::StatusOr<Socket>> ConnectTo(SocketAddress address, const ConnectOptions* options) {
   const SocketAddress& local = options->local_address;
   if (!local.is_none() && local.family() != address.family()) {
-    co_return absl::InvalidArgumentError(
-        absl::StrCat("connect to ", address.ToString(), ": the local address ", local.ToString(),
-                     " is of another family"));
+    co_return absl::InvalidArgumentError(absl::StrCat("connect to ", address.ToString(),
+                                                      ": the local address ", local.ToString(),
+                                                      " is of another family"));
   }
   absl::StatusOr<Socket> socket = Prepare(address, *options);
   if (!socket.ok()) co_return socket;
@@ -69,9 +69,7 @@ Coro<absl::StatusOr<Socket>> ConnectToFirst(Addresses addresses, std::string wha
   if (addresses.empty()) co_return absl::NotFoundError(absl::StrCat(what, " has no address"));
   if (addresses.size() == 1) co_return co_await ConnectTo(addresses.front(), options);
   addresses = internal::InterleaveFamilies(std::move(addresses), options->interleave);
-  const auto attempt = [&addresses, options](size_t i) {
-    return ConnectTo(addresses[i], options);
-  };
+  const auto attempt = [&addresses, options](size_t i) { return ConnectTo(addresses[i], options); };
   internal::ConnectAttempt attempts = attempt;
   absl::StatusOr<Socket> socket = co_await internal::RaceToConnect(
       addresses.size(), options->happy_eyeballs_delay, std::move(attempts), errors);

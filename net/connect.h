@@ -44,8 +44,8 @@ struct ConnectOptions {
 
   bool no_delay = true;                 // TCP_NODELAY.
   std::optional<KeepAlive> keep_alive;  // SO_KEEPALIVE; none: off.
-  size_t limit = kDefaultStreamLimit;  // Of the reader.
-  Resolver* resolver = nullptr;        // Null: the system's.
+  size_t limit = kDefaultStreamLimit;   // Of the reader.
+  Resolver* resolver = nullptr;         // Null: the system's.
 
   // A client's TlsContext (tls_context.h), for a connection by TLS; it has to live until
   // the connection is open. See StreamWriter::StartTls().

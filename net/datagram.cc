@@ -51,8 +51,7 @@ int DatagramState::Fill() {
     slots_[i].size = max_size_;
   }
   next_ = filled_ = 0;
-  const int count =
-      socket_.state()->api()->ReceiveMany(socket_.handle(), slots_.data(), kSlots);
+  const int count = socket_.state()->api()->ReceiveMany(socket_.handle(), slots_.data(), kSlots);
   if (count > 0) filled_ = count;
   return count == -EAGAIN ? 0 : count;
 }
@@ -270,8 +269,8 @@ Coro<absl::StatusOr<Datagram>> OpenDatagram(DatagramOptions options) {
 Coro<absl::StatusOr<Datagram>> OpenDatagram(std::string remote_host, uint16_t remote_port,
                                             DatagramOptions options) {
   ResolveOptions resolve;
-  resolve.family = options.local_address.is_none() ? options.family
-                                                   : options.local_address.family();
+  resolve.family =
+      options.local_address.is_none() ? options.family : options.local_address.family();
   resolve.type = SocketType::kDatagram;
   absl::StatusOr<Addresses> addresses =
       co_await GetAddrInfo(std::move(remote_host), remote_port, resolve, options.resolver);
@@ -337,17 +336,15 @@ Coro<absl::Status> Datagram::SendSegments(std::string_view data, size_t segment_
     if (!state->is_open()) {
       co_return internal::SendError(state->socket().state().get(), -EBADF, to);
     }
-    const size_t segments =
-        std::min({kSegmentsACall, kBytesACall / segment_size,
-                  (data.size() + segment_size - 1) / segment_size});
+    const size_t segments = std::min({kSegmentsACall, kBytesACall / segment_size,
+                                      (data.size() + segment_size - 1) / segment_size});
     const std::string_view portion = data.substr(0, segments * segment_size);
     int64_t result = -ENOSYS;
     if (segments > 1 && state->is_ip()) {
-      result = state->has_blocked_sends()
-                   ? -EAGAIN
-                   : state->socket().state()->api()->SendSegments(
-                         state->socket().handle(), portion.data(), portion.size(), segment_size,
-                         address);
+      result = state->has_blocked_sends() ? -EAGAIN
+                                          : state->socket().state()->api()->SendSegments(
+                                                state->socket().handle(), portion.data(),
+                                                portion.size(), segment_size, address);
     }
     if (result >= 0) {
       data.remove_prefix(portion.size());

@@ -42,7 +42,8 @@ Coro<void> SendAndReceive(benchmark::State& state, How how) {
   Datagram sender = co_await Open(receiver.LocalAddress().value());
   const std::string data(size * kBatch, 'x');
   std::vector<Outgoing> many;
-  for (size_t i = 0; i < kBatch; ++i) many.emplace_back(std::string_view(data).substr(i * size, size));
+  for (size_t i = 0; i < kBatch; ++i)
+    many.emplace_back(std::string_view(data).substr(i * size, size));
   std::vector<char> buffer(65536);
   for (auto _ : state) {
     if (how == kOneByOne) {

@@ -237,10 +237,7 @@ class SendDatagramAwaiter final : public SocketAwaiter<SendDatagramAwaiter> {
  public:
   SendDatagramAwaiter(const IntrusivePtr<DatagramState>& datagram, std::string_view data,
                       const SockAddr& to)
-      : SocketAwaiter(SocketOf(datagram)),
-        datagram_(datagram),
-        data_(data),
-        to_(to) {}
+      : SocketAwaiter(SocketOf(datagram)), datagram_(datagram), data_(data), to_(to) {}
   SendDatagramAwaiter(SendDatagramAwaiter&& other) noexcept
       : SendDatagramAwaiter(other.datagram_, other.data_, other.to_) {}
   ~SendDatagramAwaiter() {

@@ -465,7 +465,8 @@ WEFT_TEST_F(DatagramTest, WhatACancelledReceiveHadIsPassedOn) {
   co_await Rounds(50);
   EXPECT_EQ(got.size(), static_cast<size_t>(kCount));
   std::sort(got.begin(), got.end());
-  for (int i = 0; i < static_cast<int>(got.size()); ++i) WEFT_ASSERT_EQ(got[static_cast<size_t>(i)], i);
+  for (int i = 0; i < static_cast<int>(got.size()); ++i)
+    WEFT_ASSERT_EQ(got[static_cast<size_t>(i)], i);
   for (Task<void>& one : receivers) {
     one.Cancel();
     co_await NoThrow(one);
@@ -486,8 +487,8 @@ WEFT_TEST_F(DatagramTest, MulticastReachesTheMembers) {
   WEFT_ASSERT_OK(first.JoinGroup(group, loopback));
   WEFT_EXPECT_OK(second.JoinGroup(group, loopback));
   Datagram sender = co_await Open();
-  WEFT_EXPECT_OK(sender.socket().SetOption(SocketOption::kMulticastInterface,
-                                           static_cast<int>(loopback)));
+  WEFT_EXPECT_OK(
+      sender.socket().SetOption(SocketOption::kMulticastInterface, static_cast<int>(loopback)));
 
   absl::Status sent = co_await sender.SendTo("all", address);
   WEFT_EXPECT_OK(sent);

@@ -104,9 +104,8 @@ absl::Status OpenFile::Write(int64_t offset, const std::string& data) const {
     const size_t rest = data.size() - written;
     SigpipeBlock block;  // It may be a pipe.
     const ssize_t count = Call([&] {
-      return offset < 0
-                 ? ::write(Fd(handle_), from, rest)
-                 : ::pwrite(Fd(handle_), from, rest, offset + static_cast<int64_t>(written));
+      return offset < 0 ? ::write(Fd(handle_), from, rest)
+                        : ::pwrite(Fd(handle_), from, rest, offset + static_cast<int64_t>(written));
     });
     if (count < 0) {
       if (errno == EPIPE) block.TakeRaised();

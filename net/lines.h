@@ -30,8 +30,7 @@ inline AsyncGenerator<absl::StatusOr<std::string>> Lines(StreamReader& reader) {
   while (true) {
     absl::StatusOr<std::string> line = co_await reader.ReadLine();
     if (line.ok() && line->empty()) co_return;
-    const bool goes_on =
-        line.ok() || line.status().code() == absl::StatusCode::kResourceExhausted;
+    const bool goes_on = line.ok() || line.status().code() == absl::StatusCode::kResourceExhausted;
     co_yield std::move(line);
     if (!goes_on) co_return;
   }

@@ -35,10 +35,10 @@ using Addresses = std::vector<SocketAddress>;
 struct NameOptions {
   NameOptions() {}
 
-  bool numeric_host = false;                  // "127.0.0.1" rather than "localhost".
-  bool numeric_service = false;               // "80" rather than "http".
-  bool name_required = false;                 // No name: an error, instead of the number.
-  SocketType type = SocketType::kStream;      // A port may have other names for datagrams.
+  bool numeric_host = false;              // "127.0.0.1" rather than "localhost".
+  bool numeric_service = false;           // "80" rather than "http".
+  bool name_required = false;             // No name: an error, instead of the number.
+  SocketType type = SocketType::kStream;  // A port may have other names for datagrams.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 

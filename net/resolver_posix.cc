@@ -86,9 +86,8 @@ absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address,
   char host[NI_MAXHOST];
   char service[NI_MAXSERV];
   errno = 0;
-  const int error =
-      ::getnameinfo(reinterpret_cast<const sockaddr*>(native.bytes), native.length, host,
-                    sizeof(host), service, sizeof(service), flags);
+  const int error = ::getnameinfo(reinterpret_cast<const sockaddr*>(native.bytes), native.length,
+                                  host, sizeof(host), service, sizeof(service), flags);
   if (error != 0) return ResolveError(error, errno, address.ToString());
   return NameInfo(host, service);
 }

@@ -143,8 +143,7 @@ WEFT_TEST_F(ResolverTest, TimesOut) {
 
 WEFT_TEST_F(ResolverTest, CanBeCancelled) {
   SlowResolver resolver;
-  Task<MaybeAddresses> lookup =
-      CreateTask(GetAddrInfo("slow", 7, ResolveOptions(), &resolver));
+  Task<MaybeAddresses> lookup = CreateTask(GetAddrInfo("slow", 7, ResolveOptions(), &resolver));
   co_await Sleep(absl::Seconds(1));
   lookup.Cancel();
   co_await NoThrow(lookup);

@@ -110,8 +110,8 @@ Coro<absl::StatusOr<int64_t>> SendByHand(const File& file, SendFileOptions optio
                                          Sink sink) {
   bool has_position = true;
   while (sent < options.count) {
-    const auto portion = static_cast<size_t>(
-        std::min(static_cast<int64_t>(kReadPortion), options.count - sent));
+    const auto portion =
+        static_cast<size_t>(std::min(static_cast<int64_t>(kReadPortion), options.count - sent));
     Coro<absl::StatusOr<std::string>> read =
         has_position ? file.ReadAt(options.offset + sent, portion) : file.Read(portion);
     absl::StatusOr<std::string> data = co_await std::move(read);
@@ -141,9 +141,9 @@ Coro<absl::StatusOr<int64_t>> Send(IntrusivePtr<SocketState> socket, const File&
     co_return ErrnoStatus(progress.result, socket->Describe("send a file", "to"));
   }
   if (!options.fallback) {
-    co_return absl::UnimplementedError(
-        absl::StrCat("send a file: the kernel does not send ", file.file()->name(),
-                     " by itself, and no fallback is allowed"));
+    co_return absl::UnimplementedError(absl::StrCat("send a file: the kernel does not send ",
+                                                    file.file()->name(),
+                                                    " by itself, and no fallback is allowed"));
   }
   co_return co_await SendByHand(file, options, progress.sent, sink);
 }

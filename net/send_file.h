@@ -18,7 +18,7 @@ namespace weft {
 struct SendFileOptions {
   SendFileOptions() {}
 
-  int64_t offset = 0;                                    // From where on.
+  int64_t offset = 0;                                   // From where on.
   int64_t count = std::numeric_limits<int64_t>::max();  // How much at most.
 
   // Where the kernel cannot send this file by itself, read it and write it. Else

@@ -523,7 +523,8 @@ WEFT_TEST_F(StreamReaderTest, TheEndOfAnIdleConnectionIsNoticed) {
       EXPECT_FALSE(watching.Done());
 
       if (is_reset) {
-        EXPECT_TRUE(pair.a.writer.socket().SetOption(socket_option::kLinger, absl::ZeroDuration()).ok());
+        EXPECT_TRUE(
+            pair.a.writer.socket().SetOption(socket_option::kLinger, absl::ZeroDuration()).ok());
       }
       pair.a.writer.Abort();
 

@@ -104,9 +104,10 @@ class TlsPeersTest : public TlsTest {
   }
   std::vector<std::string> OpenSslServer(std::vector<std::string> more) const {
     const TestCertificate own = authority_.Issue("localhost");
-    std::vector<std::string> command = {Find("openssl"), "s_server", "-accept", "127.0.0.1:0",
-                                        "-cert", File("s.pem", own.certificate), "-key",
-                                        File("s.key", own.key)};
+    std::vector<std::string> command = {Find("openssl"), "s_server",
+                                        "-accept",       "127.0.0.1:0",
+                                        "-cert",         File("s.pem", own.certificate),
+                                        "-key",          File("s.key", own.key)};
     command.insert(command.end(), more.begin(), more.end());
     return command;
   }
@@ -152,9 +153,8 @@ WEFT_TEST_F_IN_REAL_TIME(TlsPeersTest, OpenSslServesUs) {
 WEFT_TEST_F_IN_REAL_TIME(TlsPeersTest, OpenSslAsksForACertificate) {
   if (IsMissing("openssl")) co_return;
   const TestCertificate own = authority_.Issue("client");
-  Child server(OpenSslServer(
-      {"-rev", "-Verify", "3", "-verify_return_error", "-CAfile",
-       File("ca.pem", authority_.certificate())}));
+  Child server(OpenSslServer({"-rev", "-Verify", "3", "-verify_return_error", "-CAfile",
+                              File("ca.pem", authority_.certificate())}));
   const std::string accept = server.LineWith("ACCEPT");
   TlsClientOptions with = ClientTls();
   with.certificate_pem = own.certificate;

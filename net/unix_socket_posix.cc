@@ -83,14 +83,13 @@ void SendHandlesAwaiter::Prepare() {
   PrepareSendMsg(socket_->handle(), &piece_, 1);
   if (control_.empty()) return;
   control = control_.data();
-  control_size =
-      static_cast<uint32_t>(reinterpret_cast<const cmsghdr*>(control_.data())->cmsg_len);
+  control_size = static_cast<uint32_t>(reinterpret_cast<const cmsghdr*>(control_.data())->cmsg_len);
 }
 
 absl::StatusOr<size_t> SendHandlesAwaiter::Take() {
   if (result >= 0) return static_cast<size_t>(result);
-  return ErrnoStatus(result, socket_ ? socket_->Describe("send descriptors", "to")
-                                     : "send descriptors");
+  return ErrnoStatus(result,
+                     socket_ ? socket_->Describe("send descriptors", "to") : "send descriptors");
 }
 
 ReceiveHandlesAwaiter::ReceiveHandlesAwaiter(const IntrusivePtr<SocketState>& socket,
@@ -116,8 +115,7 @@ std::vector<UniqueHandle> ReceiveHandlesAwaiter::TakeHandles() {
   msghdr header = {};
   header.msg_control = control_.data();
   header.msg_controllen = control_.empty() ? 0 : control_size;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr;
-       part = CMSG_NXTHDR(&header, part)) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (size_t i = 0; i < count; ++i) {
@@ -134,8 +132,8 @@ std::vector<UniqueHandle> ReceiveHandlesAwaiter::TakeHandles() {
 
 absl::StatusOr<ReceivedHandles> ReceiveHandlesAwaiter::Take() {
   if (result < 0) {
-    return ErrnoStatus(result, socket_ ? socket_->Describe("receive descriptors", "from")
-                                       : "receive descriptors");
+    return ErrnoStatus(
+        result, socket_ ? socket_->Describe("receive descriptors", "from") : "receive descriptors");
   }
   ReceivedHandles received;
   received.size = static_cast<size_t>(result);

@@ -4,8 +4,8 @@
 #ifndef WEFT_POLLER_FAULT_INJECTION_H_
 #define WEFT_POLLER_FAULT_INJECTION_H_
 
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <random>

@@ -40,9 +40,9 @@ enum class SocketOption {
   kUserTimeout,
 
   // IP, of either version.
-  kHopLimit,           // How many routers a packet may pass; the TTL of IPv4.
-  kMulticastHopLimit,  // The same for multicast; 1 unless set.
-  kMulticastLoop,      // bool: what is sent to a group comes back to members here.
+  kHopLimit,            // How many routers a packet may pass; the TTL of IPv4.
+  kMulticastHopLimit,   // The same for multicast; 1 unless set.
+  kMulticastLoop,       // bool: what is sent to a group comes back to members here.
   kMulticastInterface,  // The number of the interface it leaves by; 0: the system's choice.
 };
 
