@@ -68,10 +68,11 @@ Coro<> TryPorts(Scan* scan) {
 }
 
 Coro<> TryAllPorts(Scan* scan, int limit) {
-  co_await weft::WithTaskGroup([scan, limit](weft::TaskGroup& group) -> Coro<> {
+  auto start_all = [scan, limit](weft::TaskGroup& group) -> Coro<> {
     for (int i = 0; i < limit; ++i) group.CreateTask(TryPorts(scan));
     co_return;
-  });
+  };
+  co_await weft::WithTaskGroup(std::move(start_all));
 }
 
 Coro<int> Run(const weft::Flags& flags, std::string host, Scan scan, int limit,
