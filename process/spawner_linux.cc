@@ -8,8 +8,8 @@
 // process is, and no signal handler of ours runs in the child. The call returns when
 // the program has been loaded, with the error of the step that failed. To do the same
 // by hand was refused: vfork(2) runs on our stack and in our memory, where sanitizers
-// are at work, and fork(2) copies page tables. The price is that an error does not
-// say which step it was; so what can be checked ahead is.
+// are at work, and fork(2) copies page tables (process_benchmark compares the two). The
+// price is that an error does not say which step it was; so what can be checked ahead is.
 //
 // Nothing but what was asked for is inherited: whether other code remembered O_CLOEXEC
 // is not relied upon. Everything from 3 on is closed in the child, but for what is
