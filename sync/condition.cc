@@ -23,8 +23,7 @@ Coro<void> Condition::WaitWithout(Condition* condition, Lock* held) {
     held->Release();
   }
   internal::WaiterList nobodys;
-  internal::ListWait wait(condition != nullptr ? &condition->waiters_ : &nobodys,
-                          "Condition.Wait");
+  internal::ListWait wait(condition != nullptr ? &condition->waiters_ : &nobodys, "Condition.Wait");
   Outcome<void> ended = co_await wait;
 
   while (lock.get() != nullptr) {
