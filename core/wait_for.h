@@ -29,7 +29,7 @@ namespace internal {
 // With no time at all: makes a future of `A`, and unless that is done, cancels it
 // and waits until it has ended.
 template <class A>
-class [[nodiscard]] CancelAndWaitAwaiter : private Runnable, private Wait {
+class [[nodiscard]] CancelAndWaitAwaiter final : private Runnable, private Wait {
  public:
   using Result = AwaitResult<A>;
 

@@ -64,6 +64,7 @@ weft::Coro<int> Main() {
   Timeline timeline;
   weft::GetRunningLoop().AddInstrument(&timeline);
   weft::CurrentTask().SetName("main");
+  co_await weft::Yield();  // It is told of what happens from the next round on.
   weft::Queue<int> queue;
   co_await weft::WithTaskGroup([&](weft::TaskGroup& group) -> weft::Coro<> {
     group.CreateTask(Consume(queue), "consumer");

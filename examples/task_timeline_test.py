@@ -27,8 +27,10 @@ class TaskTimelineTest(unittest.TestCase):
         self.assertIn(["0.0", "s", "consumer", "waits for <Queue.Get>"], events)
         self.assertIn(["1.0", "s", "producer", "wakes"], events)
         self.assertIn(["1.0", "s", "consumer", "wakes"], events)
-        waits_of_main = [event[3] for event in events if event[2] == "main"]
-        self.assertTrue(waits_of_main[0].startswith("waits for <TaskGroup tasks=2"), waits_of_main)
+        of_main = [event[3] for event in events if event[2] == "main"]
+        self.assertEqual(of_main[0], "wakes")
+        self.assertTrue(of_main[1].startswith("waits for <TaskGroup tasks=2"), of_main)
+        self.assertEqual(of_main[2:], ["wakes"])  # It ends when the instrument is gone.
 
 
 if __name__ == "__main__":

@@ -178,9 +178,9 @@ TEST_F(DebugTest, WhoeverWaitsOnALoopIsWokenByItAlone) {  // DBG 308
   Event event;
   Lock lock;
   Queue<int> queue;
-  const auto wait_for_event = [&]() -> Coro<> { co_await event.Wait(); };
-  const auto wait_for_lock = [&]() -> Coro<> { co_await lock.Acquire(); };
-  const auto wait_for_item = [&]() -> Coro<> { co_await queue.Get(); };
+  const auto wait_for_event = [&]() -> Coro<> { (void)co_await event.Wait(); };
+  const auto wait_for_lock = [&]() -> Coro<> { (void)co_await lock.Acquire(); };
+  const auto wait_for_item = [&]() -> Coro<> { (void)co_await queue.Get(); };
   Lock::Guard guard = lock.TryAcquire();
   loop_->CreateTask(wait_for_event);
   loop_->CreateTask(wait_for_lock);

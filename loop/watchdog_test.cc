@@ -178,7 +178,6 @@ TEST_F(WatchdogTest, DumpsEverySoOften) {  // A-86
 
 TEST_F(WatchdogTest, ByDefaultItLogs) {
   CapturedLog log;
-  std::latch open(1);
   options_.on_blocked = nullptr;
   Watchdog watchdog(*loop_, options_);
   std::vector<std::string> lines;
