@@ -16,6 +16,7 @@
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/core/task.h"
+#include "weft/testing/thrown_by.h"
 #include "weft/testing/virtual_scheduler.h"
 
 namespace weft {
@@ -30,17 +31,6 @@ class FutureTest : public ::testing::Test {
  protected:
   Future<int> Make() { return MakeFuture<int>(loop_); }
 
-  // What `call` throws, in words.
-  template <class F>
-  static std::string Thrown(F call) {
-    try {
-      call();
-    } catch (...) {
-      return DescribeException(std::current_exception());
-    }
-    return "nothing";
-  }
-
   VirtualScheduler loop_;
   std::vector<std::string> log_;
 };
@@ -51,8 +41,9 @@ TEST_F(FutureTest, APendingOneHasNoResult) {
 
   EXPECT_FALSE(future.Done());
   EXPECT_FALSE(future.Cancelled());
-  EXPECT_EQ(Thrown([&] { future.Result(); }), "weft::InvalidStateError: Result is not set.");
-  EXPECT_EQ(Thrown([&] { future.Exception(); }), "weft::InvalidStateError: Exception is not set.");
+  EXPECT_EQ(ThrownBy([&] { future.Result(); }), "weft::InvalidStateError: Result is not set.");
+  EXPECT_EQ(ThrownBy([&] { future.Exception(); }),
+            "weft::InvalidStateError: Exception is not set.");
 }
 
 // FUT 50, A-29
@@ -63,14 +54,14 @@ TEST_F(FutureTest, ASecondOutcomeIsRefused) {
   cancelled.Cancel("first");
 
   for (Future<int> future : {value, error, cancelled}) {
-    EXPECT_EQ(Thrown([&] { future.SetResult(2); }), "weft::InvalidStateError: invalid state");
-    EXPECT_EQ(Thrown([&] { future.SetException(std::runtime_error("second")); }),
+    EXPECT_EQ(ThrownBy([&] { future.SetResult(2); }), "weft::InvalidStateError: invalid state");
+    EXPECT_EQ(ThrownBy([&] { future.SetException(std::runtime_error("second")); }),
               "weft::InvalidStateError: invalid state");
     EXPECT_FALSE(future.Cancel("second"));
   }
   EXPECT_EQ(value.Result(), 1);
-  EXPECT_EQ(Thrown([&] { error.Result(); }), "std::runtime_error: first");
-  EXPECT_EQ(Thrown([&] { cancelled.Result(); }), "weft::CancelledError: first");
+  EXPECT_EQ(ThrownBy([&] { error.Result(); }), "std::runtime_error: first");
+  EXPECT_EQ(ThrownBy([&] { cancelled.Result(); }), "weft::CancelledError: first");
 }
 
 // FUT 51
@@ -236,10 +227,10 @@ TEST_F(FutureTest, TheMessageOfACancellationIsKept) {
   Task<> comes = CreateTask(awaits());
   loop_.RunUntilIdle();
 
-  EXPECT_EQ(Thrown([&] { future.Result(); }), "weft::CancelledError: why");
-  EXPECT_EQ(Thrown([&] { future.Exception(); }), "weft::CancelledError: why");
-  EXPECT_EQ(Thrown([&] { waits.Result(); }), "weft::CancelledError: why");
-  EXPECT_EQ(Thrown([&] { comes.Result(); }), "weft::CancelledError: why");
+  EXPECT_EQ(ThrownBy([&] { future.Result(); }), "weft::CancelledError: why");
+  EXPECT_EQ(ThrownBy([&] { future.Exception(); }), "weft::CancelledError: why");
+  EXPECT_EQ(ThrownBy([&] { waits.Result(); }), "weft::CancelledError: why");
+  EXPECT_EQ(ThrownBy([&] { comes.Result(); }), "weft::CancelledError: why");
 }
 
 // FUT 62
@@ -285,7 +276,7 @@ TEST_F(FutureTest, AMoveOnlyResultIsTakenOnce) {
   };
 
   EXPECT_EQ(loop_.Run(main()), 4);
-  EXPECT_EQ(Thrown([&] { future.Result(); }), "weft::InvalidStateError: Result was moved out");
+  EXPECT_EQ(ThrownBy([&] { future.Result(); }), "weft::InvalidStateError: Result was moved out");
 }
 
 TEST_F(FutureTest, AnErrorOfAnyTypeComesOutAsItWas) {
@@ -332,7 +323,7 @@ TEST_F(FutureTest, ACancelledErrorThatWasSetIsACancellation) {
 
     EXPECT_TRUE(loop_.Run(main()));
     EXPECT_FALSE(future.Cancelled());  // As in CPython.
-    EXPECT_EQ(Thrown([&] { future.Result(); }), "weft::CancelledError: set");
+    EXPECT_EQ(ThrownBy([&] { future.Result(); }), "weft::CancelledError: set");
   }
 }
 
@@ -346,7 +337,7 @@ TEST_F(FutureTest, AnErrorThatACancellationReplacesCountsAsRetrieved) {
     future.SetException(std::runtime_error("replaced"));
     task.Cancel("instead");
     loop_.RunUntilIdle();
-    EXPECT_EQ(Thrown([&] { task.Result(); }), "weft::CancelledError: instead");
+    EXPECT_EQ(ThrownBy([&] { task.Result(); }), "weft::CancelledError: instead");
   }
   loop_.RunUntilIdle();
 

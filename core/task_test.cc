@@ -19,6 +19,7 @@
 #include "weft/core/no_throw.h"
 #include "weft/core/shield.h"
 #include "weft/core/sleep.h"
+#include "weft/testing/thrown_by.h"
 #include "weft/testing/virtual_scheduler.h"
 
 namespace weft {
@@ -48,16 +49,6 @@ class TaskTest : public ::testing::Test {
     log_.push_back(name + " clean");
     outcome.value();
   }
-  template <class F>
-  static std::string Thrown(F call) {
-    try {
-      call();
-    } catch (...) {
-      return DescribeException(std::current_exception());
-    }
-    return "nothing";
-  }
-
   std::vector<std::string> log_;
   VirtualScheduler loop_;
 };
@@ -203,7 +194,7 @@ TEST_F(TaskTest, ADoneOneHasItsResultOrError) {
   EXPECT_EQ(value.Result(), 1);
   EXPECT_EQ(value.Exception(), nullptr);
   EXPECT_TRUE(error.Done());
-  EXPECT_EQ(Thrown([&] { error.Result(); }), "std::runtime_error: failed");
+  EXPECT_EQ(ThrownBy([&] { error.Result(); }), "std::runtime_error: failed");
   EXPECT_NE(error.Exception(), nullptr);
 }
 
@@ -232,7 +223,7 @@ TEST_F(TaskTest, CannotAwaitItself) {
   task = CreateTask(main());
   loop_.RunUntilIdle();
 
-  EXPECT_THAT(Thrown([&] { task.Result(); }),
+  EXPECT_THAT(ThrownBy([&] { task.Result(); }),
               StartsWith("weft::RuntimeError: Task cannot await on itself"));
 }
 
@@ -244,7 +235,7 @@ TEST_F(TaskTest, CannotAwaitAFutureOfAnotherLoop) {
   auto task = internal::StartTask(static_cast<Scheduler&>(loop_), main(), SourceLocation());
   loop_.RunUntilIdle();
 
-  EXPECT_THAT(Thrown([&] { task.Result(); }), HasSubstr("attached to a different loop"));
+  EXPECT_THAT(ThrownBy([&] { task.Result(); }), HasSubstr("attached to a different loop"));
 }
 
 // TASK 71
@@ -328,7 +319,7 @@ TEST_F(TaskTest, OnAClosedLoopItsCoroutineIsDestroyed) {
   const auto keeps = [](std::shared_ptr<int>) -> Coro<> { co_return; };
   loop_.Close();
 
-  EXPECT_EQ(Thrown([&] { CreateTask(keeps(held)); }), "weft::RuntimeError: Event loop is closed");
+  EXPECT_EQ(ThrownBy([&] { CreateTask(keeps(held)); }), "weft::RuntimeError: Event loop is closed");
   EXPECT_EQ(held.use_count(), 1);
 }
 
@@ -394,7 +385,7 @@ TEST_F(TaskTest, CancelledWhileItAwaitsAFutureItCancelsThatAtOnce) {
   EXPECT_FALSE(task.Done());
   loop_.RunRound();
   EXPECT_TRUE(task.Cancelled());
-  EXPECT_EQ(Thrown([&] { future.Result(); }), "weft::CancelledError: why");
+  EXPECT_EQ(ThrownBy([&] { future.Result(); }), "weft::CancelledError: why");
 }
 
 // CANC 79, 81
@@ -502,7 +493,7 @@ TEST_F(TaskTest, TheMessageOfACancellationArrives) {
   loop_.RunUntilIdle();
 
   EXPECT_EQ(inside, "why");
-  EXPECT_EQ(Thrown([&] { task.Result(); }), "weft::CancelledError: why");
+  EXPECT_EQ(ThrownBy([&] { task.Result(); }), "weft::CancelledError: why");
 }
 
 // What a cancelled await throws is decided by the first request; a later one, before
@@ -524,7 +515,7 @@ TEST_F(TaskTest, TheFirstMessageIsTheOneThatArrives) {
     EXPECT_TRUE(task.Cancel("second"));
     loop_.RunUntilIdle();
 
-    EXPECT_EQ(Thrown([&] { task.Result(); }), "weft::CancelledError: first");
+    EXPECT_EQ(ThrownBy([&] { task.Result(); }), "weft::CancelledError: first");
     EXPECT_EQ(task.Cancelling(), 2);
   }
 
@@ -543,7 +534,7 @@ TEST_F(TaskTest, TheFirstMessageIsTheOneThatArrives) {
   late.Cancel("second");
   loop_.RunUntilIdle();
   for (Task<> task : {yielding, not_begun, late}) {
-    EXPECT_EQ(Thrown([&] { task.Result(); }), "weft::CancelledError: second");
+    EXPECT_EQ(ThrownBy([&] { task.Result(); }), "weft::CancelledError: second");
   }
 }
 
@@ -558,16 +549,16 @@ TEST_F(TaskTest, AFutureThatWasCancelledByOthersThrowsItsOwnMessage) {
   task.Cancel("the task's");
   loop_.RunUntilIdle();
 
-  EXPECT_EQ(Thrown([&] { task.Result(); }), "weft::CancelledError: the future's");
+  EXPECT_EQ(ThrownBy([&] { task.Result(); }), "weft::CancelledError: the future's");
   EXPECT_EQ(task.Cancelling(), 1);
 }
 
 TEST_F(TaskTest, AsAFutureItIsStillATask) {
   Future<int> future = CreateTask(After(1));
 
-  EXPECT_EQ(Thrown([&] { future.SetResult(1); }),
+  EXPECT_EQ(ThrownBy([&] { future.SetResult(1); }),
             "weft::RuntimeError: Task does not support set_result operation");
-  EXPECT_EQ(Thrown([&] { future.SetException(std::runtime_error("x")); }),
+  EXPECT_EQ(ThrownBy([&] { future.SetException(std::runtime_error("x")); }),
             "weft::RuntimeError: Task does not support set_exception operation");
   loop_.RunRound();
   EXPECT_TRUE(future.Cancel());

@@ -26,6 +26,7 @@
 #include "weft/sync/event.h"
 #include "weft/sync/lock.h"
 #include "weft/sync/queue.h"
+#include "weft/testing/thrown_by.h"
 
 namespace weft {
 namespace {
@@ -34,17 +35,6 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-// What `call` throws, in words: "nothing" if it does not.
-template <class F>
-std::string ThrownBy(F&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing";
-}
 
 // The same on another thread, while this one waits.
 std::string ThrownOnAnotherThread(const std::function<void()>& call) {
@@ -55,7 +45,8 @@ std::string ThrownOnAnotherThread(const std::function<void()>& call) {
 }
 
 constexpr char kWrongThread[] =
-    "Non-thread-safe operation invoked on an event loop other than the current one";
+    "weft::RuntimeError: Non-thread-safe operation invoked on an event loop other than the current "
+    "one";
 
 // A loop in debug mode, in virtual time.
 class DebugTest : public ::testing::Test {
@@ -269,7 +260,7 @@ TEST_F(DebugTest, AFutureOfAnotherLoopIsRefusedInEveryUse) {  // A-45
   });
 
   EXPECT_THAT(thrown, Each(HasSubstr("attached to a different loop")));
-  EXPECT_THAT(thrown.front(), StartsWith("Future <Future pending>"));
+  EXPECT_THAT(thrown.front(), StartsWith("weft::RuntimeError: Future <Future pending>"));
   EXPECT_FALSE(future.Done());
   task.Cancel();
   other->RunOnce(absl::ZeroDuration());

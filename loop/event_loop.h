@@ -247,7 +247,8 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   absl::Duration slow_callback_duration() const { return slow_callback_duration_; }
   void SetSlowCallbackDuration(absl::Duration duration) { slow_callback_duration_ = duration; }
 
-  // Has `instrument` told of what the loop does, until it is removed or destroyed.
+  // Has `instrument` told of what the loop does from the next round on, until it is
+  // removed or destroyed.
   // Errors: RuntimeError if it has a loop already.
   void AddInstrument(Instrument* instrument);
   // False if it is not there.

@@ -20,6 +20,7 @@
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/poller/poller_registry.h"
+#include "weft/testing/thrown_by.h"
 
 namespace weft {
 namespace {
@@ -28,17 +29,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// What `call` throws, in words: "nothing" if it does not.
-template <class F>
-std::string ThrownBy(F&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing";
-}
 
 // A loop in virtual time, and a record of what happened.
 class EventLoopTest : public ::testing::Test {
@@ -127,8 +117,10 @@ TEST_F(EventLoopTest, ARunInsideOfARunIsRefused) {  // LOOP 4, A-53
   RunUntilIdle();
 
   EXPECT_THAT(
-      log_, ElementsAre("This event loop is already running", "This event loop is already running",
-                        "Cannot run the event loop while another loop is running"));
+      log_,
+      ElementsAre("weft::RuntimeError: This event loop is already running",
+                  "weft::RuntimeError: This event loop is already running",
+                  "weft::RuntimeError: Cannot run the event loop while another loop is running"));
 }
 
 TEST_F(EventLoopTest, CloseInsideOfARunIsRefused) {  // LOOP 5, A-55
@@ -136,7 +128,7 @@ TEST_F(EventLoopTest, CloseInsideOfARunIsRefused) {  // LOOP 5, A-55
 
   RunUntilIdle();
 
-  EXPECT_THAT(log_, ElementsAre("Cannot close a running event loop"));
+  EXPECT_THAT(log_, ElementsAre("weft::RuntimeError: Cannot close a running event loop"));
   EXPECT_FALSE(loop_->IsClosed());
 }
 
@@ -151,7 +143,7 @@ Coro<void> DoNothing() { co_return; }
 
 TEST_F(EventLoopTest, AClosedLoopRefusesEverything) {  // LOOP 7, A-55
   loop_->Close();
-  const std::string closed = "Event loop is closed";
+  const std::string closed = "weft::RuntimeError: Event loop is closed";
 
   EXPECT_EQ(ThrownBy([this] { loop_->CallSoon([] {}); }), closed);
   EXPECT_EQ(ThrownBy([this] { loop_->CallLater(absl::Seconds(1), [] {}); }), closed);
@@ -176,7 +168,7 @@ Coro<int> Fail() {
 TEST_F(EventLoopTest, RunUntilCompleteGivesTheResultOrTheError) {  // LOOP 8
   EXPECT_EQ(loop_->RunUntilComplete(Give(7)), 7);
   EXPECT_EQ(loop_->RunUntilComplete(loop_->CreateTask(Give(8))), 8);
-  EXPECT_EQ(ThrownBy([this] { loop_->RunUntilComplete(Fail()); }), "as it was");
+  EXPECT_EQ(ThrownBy([this] { loop_->RunUntilComplete(Fail()); }), "weft::TimeoutError: as it was");
 }
 
 TEST_F(EventLoopTest, StopBeforeTheEndIsAnError) {  // LOOP 9, A-53
@@ -184,7 +176,7 @@ TEST_F(EventLoopTest, StopBeforeTheEndIsAnError) {  // LOOP 9, A-53
   loop_->CallSoon([this] { loop_->Stop(); });
 
   EXPECT_EQ(ThrownBy([&] { loop_->RunUntilComplete(Future<void>(task)); }),
-            "Event loop stopped before Future completed.");
+            "weft::RuntimeError: Event loop stopped before Future completed.");
   EXPECT_FALSE(task.Done());
   task.Cancel();
   RunUntilIdle();
@@ -195,7 +187,8 @@ TEST_F(EventLoopTest, AnotherLoopsFutureIsRefused) {  // A-45
   Future<void> future = other->CreateFuture();
 
   EXPECT_EQ(ThrownBy([&] { loop_->RunUntilComplete(future); }),
-            "The future belongs to a different loop than the one specified as the loop argument");
+            "weft::ValueError: The future belongs to a different loop than the one specified as "
+            "the loop argument");
   EXPECT_FALSE(future.Done());
   other->Close();
 }
@@ -224,8 +217,9 @@ TEST_F(EventLoopTest, TheBatchInWhichTheEndIsSeenRunsWhole) {  // A-26, hops: Ru
 
 TEST_F(EventLoopTest, TheRunningLoopIsKnownInsideOnly) {  // LOOP 10, A-32, A-56, A-57
   EXPECT_EQ(GetRunningLoopOrNull(), nullptr);
-  EXPECT_EQ(ThrownBy([] { GetRunningLoop(); }), "no running event loop");
-  EXPECT_EQ(ThrownBy([] { (void)CreateTask(DoNothing()); }), "no running event loop");
+  EXPECT_EQ(ThrownBy([] { GetRunningLoop(); }), "weft::RuntimeError: no running event loop");
+  EXPECT_EQ(ThrownBy([] { (void)CreateTask(DoNothing()); }),
+            "weft::RuntimeError: no running event loop");
 
   loop_->CallSoon([this] {
     EXPECT_EQ(&GetRunningLoop(), loop_.get());
@@ -775,7 +769,8 @@ TEST_F(EventLoopTest, DestructorsMayCallTheLoopWhileItCloses) {  // CXX 96
 
   loop_->Close();
 
-  EXPECT_THAT(log_, ElementsAre("Event loop is closed", "Event loop is closed"));
+  EXPECT_THAT(log_, ElementsAre("weft::RuntimeError: Event loop is closed",
+                                "weft::RuntimeError: Event loop is closed"));
   EXPECT_EQ(future.Result(), 1);
 }
 
@@ -817,7 +812,7 @@ TEST_F(EventLoopTest, CloseInTheMidstOfCloseDoesNothing) {  // A-60
   EXPECT_TRUE(loop_->IsClosed());
   EXPECT_EQ(reports, 3);
   EXPECT_EQ(log_, std::vector<std::string>(7, "destroyed"));
-  EXPECT_EQ(thrown, std::vector<std::string>(9, "Event loop is closed"));
+  EXPECT_EQ(thrown, std::vector<std::string>(9, "weft::RuntimeError: Event loop is closed"));
   for (int fd : fds) ::close(fd);
 }
 
@@ -832,7 +827,7 @@ TEST_F(EventLoopTest, AFutureMayOutliveItsLoop) {
   future.SetResult(3);
   EXPECT_EQ(future.Result(), 3);
   EXPECT_EQ(ThrownBy([&] { future.AddDoneCallback([](const Future<int>&) {}); }),
-            "Event loop is closed");
+            "weft::RuntimeError: Event loop is closed");
   EXPECT_TRUE(failed.Cancel());
 }
 

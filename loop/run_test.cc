@@ -22,23 +22,13 @@
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/to_thread.h"
+#include "weft/testing/thrown_by.h"
 
 namespace weft {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// What Run() throws, in words.
-template <class F>
-std::string ThrownBy(F&& call) {
-  try {
-    call();
-  } catch (...) {
-    return DescribeException(std::current_exception());
-  }
-  return "nothing";
-}
 
 // Options with virtual time; the clock lives as long as this.
 class RunTest : public ::testing::Test {

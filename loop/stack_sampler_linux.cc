@@ -95,6 +95,12 @@ absl::Status StackSampler::Prepare(int signal) {
 absl::StatusOr<std::string> StackSampler::Take(uint64_t thread, int signal,
                                                absl::Duration patience) {
   std::lock_guard<std::mutex> lock(asking);
+  // The answer to one who did not wait for it.
+  if (state.load() == State::kTaken) {
+    while (::sem_wait(&answered) != 0) {
+    }
+    state.store(State::kIdle);
+  }
   State expected = State::kIdle;
   if (!state.compare_exchange_strong(expected, State::kAsked)) {
     return absl::UnavailableError("a thread that was asked before is still at it");

@@ -23,23 +23,13 @@
 #include "weft/loop/run.h"
 #include "weft/loop/thread_future.h"
 #include "weft/loop/to_thread.h"
+#include "weft/testing/thrown_by.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
 namespace {
 
 using ::testing::ElementsAre;
-
-// What `call` throws, in words.
-template <class F>
-std::string ThrownBy(F&& call) {
-  try {
-    call();
-  } catch (...) {
-    return DescribeException(std::current_exception());
-  }
-  return "nothing";
-}
 
 // -- THR: posts.
 

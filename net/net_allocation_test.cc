@@ -5,19 +5,17 @@
 // on a connection makes none.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "gtest/gtest.h"
-#include "weft/core/sleep.h"
 #include "weft/core/task.h"
-#include "weft/core/timeout.h"
-#include "weft/loop/event_loop.h"
 #include "weft/net/stream.h"
+#include "weft/net/test_echo.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/allocation_counter.h"
 #include "weft/testing/weft_test.h"
@@ -25,50 +23,19 @@
 namespace weft {
 namespace {
 
-// Under the sanitizers the free lists are off.
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
-constexpr bool kCounts = false;
-#else
-constexpr bool kCounts = true;
-#endif
-
 class NetAllocationTest : public NetTest {};
-
-Coro<void> EchoByFill(Connection& connection) {
-  while (true) {
-    absl::StatusOr<absl::Span<const char>> unread = co_await connection.reader.Fill();
-    if (!unread.ok() || unread->empty()) co_return;
-    connection.writer.Write(std::string_view(unread->data(), unread->size()));
-    connection.reader.Consume(unread->size());
-    absl::Status sent = co_await connection.writer.Drain();
-    if (!sent.ok()) co_return;
-  }
-}
-
-// Sends, and waits for the echo, with a timeout as a client has one.
-Coro<void> Ask(Connection& connection, char* buffer, size_t size, int times) {
-  for (int i = 0; i < times; ++i) {
-    connection.writer.Write(std::string_view(buffer, size));
-    for (size_t received = 0; received < size;) {
-      absl::StatusOr<size_t> count = co_await WithTimeout(
-          absl::Seconds(10), connection.reader.ReadInto(absl::MakeSpan(buffer, size - received)));
-      EXPECT_TRUE(count.ok());
-      received += *count;
-    }
-  }
-}
 
 WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNothing) {
   for (size_t size : {64, 2000, 20000}) {
     StreamPair pair(co_await TcpPair());
     Task<void> echo = CreateTask(EchoByFill(pair.b));
     std::string buffer(size, 'x');
-    co_await Ask(pair.a, buffer.data(), size, 20);
+    co_await AskEcho(pair.a, buffer.data(), size, 20);
     const int64_t before = AllocationsSoFar();
 
-    co_await Ask(pair.a, buffer.data(), size, 1000);
+    co_await AskEcho(pair.a, buffer.data(), size, 1000);
 
-    if (kCounts) {
+    if (kHasFreeLists) {
       EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
     }
     pair.a.writer.Close();
@@ -91,11 +58,11 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SoDoManyConnectionsAtOnce) {
     for (int round = 0; round < 3; ++round) {
       before = AllocationsSoFar();
       for (size_t i = 0; i < buffers.size(); ++i) {
-        asking[i] = CreateTask(Ask(pairs[i]->a, buffers[i].data(), size, 50));
+        asking[i] = CreateTask(AskEcho(pairs[i]->a, buffers[i].data(), size, 50));
       }
       for (Task<void>& task : asking) co_await task;
     }
-    if (kCounts) {
+    if (kHasFreeLists) {
       EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
     }
     for (auto& pair : pairs) pair->a.writer.Close();
@@ -122,7 +89,7 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SocketsInTheirSteadyStateAllocateNot
     absl::StatusOr<size_t> count = co_await a.Recv(absl::MakeSpan(buffer));
     EXPECT_EQ(count.value(), 5u);
   }
-  if (kCounts) {
+  if (kHasFreeLists) {
     EXPECT_EQ(AllocationsSoFar() - before, 0);
   }
   a.Close();

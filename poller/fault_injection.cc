@@ -106,9 +106,6 @@ int FaultySocketApi::GetPeerName(NativeHandle socket, SockAddr* address) {
 }
 
 int FaultySocketApi::SetOption(NativeHandle socket, SocketOption option, int value) {
-  // (Without TCP_NODELAY small writes wait for the peer's acknowledgement, which comes 40 ms
-  // later: nothing that virtual time would wait for.)
-  if (option == SocketOption::kNoDelay) return inner_->SetOption(socket, option, value);
   const int error = faults_->Next({ENOMEM, ENOPROTOOPT, EINVAL});
   return error != 0 ? error : inner_->SetOption(socket, option, value);
 }

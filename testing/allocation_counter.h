@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "absl/base/config.h"
+
 namespace weft {
 
 // How many times `operator new` was called, of whatever kind, by all threads of
@@ -18,6 +20,14 @@ namespace weft {
 //
 // Threads: any.
 int64_t AllocationsSoFar();
+
+// Whether the steady state allocates nothing in this build: under the sanitizers the
+// free lists are off, so that they see every use after the end.
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+inline constexpr bool kHasFreeLists = false;
+#else
+inline constexpr bool kHasFreeLists = true;
+#endif
 
 }  // namespace weft
 
