@@ -15,8 +15,9 @@ namespace weft::internal {
 
 // A queue in one array that grows and never shrinks: what passes through
 // allocates nothing, unlike a std::deque, which goes on to a new block every few
-// items. Items are moved once more when it grows; if such a move throws, the
-// buffer is as it was but for the items moved before.
+// items. Items are moved once more when it grows. As in a std::vector, those whose
+// move may throw are copied instead, so that nothing is lost if that throws; if
+// they cannot be copied, those that had been moved are gone.
 //
 // Threads: as safe as the items.
 template <class T>
@@ -69,7 +70,7 @@ class RingBuffer {
     larger.capacity_ = capacity_ == 0 ? 4 : 2 * capacity_;
     larger.items_ = std::allocator<T>().allocate(larger.capacity_);
     for (; larger.size_ < size_; ++larger.size_) {
-      std::construct_at(larger.items_ + larger.size_, std::move(*At(larger.size_)));
+      std::construct_at(larger.items_ + larger.size_, std::move_if_noexcept(*At(larger.size_)));
     }
     std::swap(items_, larger.items_);
     std::swap(capacity_, larger.capacity_);
