@@ -249,13 +249,13 @@ struct FragileAwaitable : Fragile {
 };
 
 TEST_F(NoThrowTest, AnAwaitableWhoseMoveThrowsIsAnOutcome) {
-  const auto main = [](auto awaitable, int moves) -> Coro<> {
-    auto waiting = NoThrow(std::move(awaitable));
+  const auto main = [](auto first, auto second, int moves) -> Coro<> {
+    auto waiting = NoThrow(std::move(first));
     Fragile::moves_left = moves;
     auto outcome = co_await std::move(waiting);
     EXPECT_TRUE(outcome.has_value() || moves < 2);
     Fragile::moves_left = -1;
-    auto timeout = NoThrow(WithTimeout(absl::Seconds(1), std::move(awaitable)));
+    auto timeout = NoThrow(WithTimeout(absl::Seconds(1), std::move(second)));
     Fragile::moves_left = moves;
     auto in_time = co_await std::move(timeout);
     EXPECT_TRUE(in_time.has_value() || moves < 3);
@@ -263,8 +263,8 @@ TEST_F(NoThrowTest, AnAwaitableWhoseMoveThrowsIsAnOutcome) {
   };
   for (int moves = 0; moves < 8; ++moves) {
     Fragile::moves_left = -1;
-    loop_.Run(main(FragileAwaiter(), moves));
-    loop_.Run(main(FragileAwaitable(), moves));
+    loop_.Run(main(FragileAwaiter(), FragileAwaiter(), moves));
+    loop_.Run(main(FragileAwaitable(), FragileAwaitable(), moves));
     EXPECT_EQ(Fragile::alive, 0);
   }
 }

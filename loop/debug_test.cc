@@ -77,7 +77,7 @@ Coro<int> Give(int value) { co_return value; }
 
 // -- The switch.
 
-TEST_F(DebugTest, IsSwitchedByOptionByCallAndByTheEnvironment) {  // DBG 310, A-78, RUN 45
+TEST_F(DebugTest, IsSwitchedByOptionByCallAndByTheEnvironment) {  // DBG 310, A-78, RUN 45, A-79
   EXPECT_TRUE(loop_->debug());
   loop_->SetDebug(false);
   EXPECT_FALSE(loop_->debug());

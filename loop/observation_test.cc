@@ -25,12 +25,10 @@
 namespace weft {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 // A loop in virtual time, in which a callback blocks by moving it.

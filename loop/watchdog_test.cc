@@ -25,7 +25,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 // A loop that is really blocked: by a latch that the watchdog's report opens.

@@ -70,7 +70,7 @@ Coro<bool> IsSilent(Datagram& endpoint) {
 }
 
 // UDP 261, SOCK 259.
-WEFT_TEST_F(DatagramTest, CarriesTheSender) {
+WEFT_TEST_F(DatagramTest, CarriesTheSender) {
   Datagram server = co_await Open();
   Datagram client = co_await OpenTo(AddressOf(server));
 

@@ -66,7 +66,7 @@ Coro<> WriteAll(StreamWriter writer, std::string data) {
 }
 
 // TRN 253
-WEFT_TEST_F(PipeTest, CarriesBytesAndTheEnd) {
+WEFT_TEST_F(PipeTest, CarriesBytesAndTheEnd) {
   Pipe pipe = (co_await OpenPipe()).value();
   pipe.writer.Write("one\ntw");
   pipe.writer.Write("o\nthree");

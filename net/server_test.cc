@@ -72,7 +72,7 @@ Coro<Connection> Connect(const Server& server) {
 }
 
 // SRV 234
-WEFT_TEST_F(ServerTest, EchoesWhatAClientSends) {
+WEFT_TEST_F(ServerTest, EchoesWhatAClientSends) {
   MaybeServer server = co_await StartServer(Echo, "127.0.0.1", 0);
   WEFT_ASSERT_OK(server.status());
   EXPECT_NE(server->port(), 0);

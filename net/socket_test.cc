@@ -38,7 +38,7 @@ Coro<std::string> RecvText(Socket& socket) {
 }
 
 // SOCK 260
-WEFT_TEST_F(SocketTest, RecvFillsAtMostTheBuffer) {
+WEFT_TEST_F(SocketTest, RecvFillsAtMostTheBuffer) {
   auto [a, b] = Socket::Pair().value();
   absl::StatusOr<size_t> sent = co_await a.Send("hello");
   EXPECT_EQ(sent.value(), 5u);

@@ -57,7 +57,7 @@ Coro<std::string> ReadLineText(StreamReader& reader) {
 }
 
 // RDR 196
-WEFT_TEST_F(StreamReaderTest, ReadLineGivesLinesAndThenNothing) {
+WEFT_TEST_F(StreamReaderTest, ReadLineGivesLinesAndThenNothing) {
   StreamPair pair;
   pair.a.writer.Write("ab\ncd");
   pair.a.writer.Close();
@@ -73,7 +73,7 @@ WEFT_TEST_F(StreamReaderTest, ReadLineGivesLinesAndThenNothing) {
 }
 
 // RDR 197
-WEFT_TEST_F(StreamReaderTest, ReadGivesWhatIsThere) {
+WEFT_TEST_F(StreamReaderTest, ReadGivesWhatIsThere) {  // UNIX 272
   StreamPair pair;
   Text none = co_await pair.b.reader.Read(0);
   EXPECT_EQ(none.value(), "");

@@ -23,7 +23,7 @@ Coro<int> Later(int value) {
   co_return value;
 }
 
-WEFT_TEST(WeftTest, AnHourTakesNoTime) {
+WEFT_TEST(WeftTest, AnHourTakesNoTime) {
   const TimePoint start = GetRunningLoop().Time();
 
   co_await Sleep(absl::Hours(1));
