@@ -98,7 +98,7 @@ def _deps(name, deps, platform_deps, also = []):
     cases.update(platform_deps)
     return deps + select(cases)
 
-def weft_library(name, srcs = [], hdrs = [], deps = [], platform_deps = {}, copts = [], linkopts = [], **kwargs):
+def weft_library(name, srcs = [], hdrs = [], deps = [], platform_deps = {}, copts = [], linkopts = [], testonly = False, **kwargs):
     """A library whose headers are included as "weft/FOLDER/NAME.h".
 
     Args:
@@ -109,6 +109,7 @@ def weft_library(name, srcs = [], hdrs = [], deps = [], platform_deps = {}, copt
       platform_deps: More deps by condition, as select() takes them; the default is none.
       copts: More flags for the sources.
       linkopts: More flags for whatever links this.
+      testonly: Whether it is for tests, and may depend on testing/ too, wherever it lives.
       **kwargs: As for cc_library.
     """
     if type(srcs) != "select":
@@ -125,8 +126,9 @@ def weft_library(name, srcs = [], hdrs = [], deps = [], platform_deps = {}, copt
         copts = _COPTS + copts,
         include_prefix = "weft/" + package if package else "weft",
         linkopts = _LINKOPTS + linkopts,
+        testonly = testonly,
         visibility = kwargs.pop("visibility", ["//visibility:public"]),
-        deps = _deps(name, deps, platform_deps),
+        deps = _deps(name, deps, platform_deps, also = ["testing"] if testonly else []),
         **kwargs
     )
 
