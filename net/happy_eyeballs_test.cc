@@ -27,7 +27,6 @@ namespace weft::internal {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr absl::Duration kDelay = absl::Milliseconds(250);
 

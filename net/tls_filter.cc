@@ -203,12 +203,11 @@ TlsInfo TlsFilter::Info() const {
 int TlsFilter::OnRead(BIO* bio, char* data, int size) {
   auto* const filter = static_cast<TlsFilter*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
-  const size_t count = std::min(filter->incoming_.size(), static_cast<size_t>(size));
+  const size_t count = filter->incoming_.copy(data, static_cast<size_t>(size));
   if (count == 0) {
     BIO_set_retry_read(bio);
     return -1;
   }
-  std::copy_n(filter->incoming_.data(), count, data);
   filter->incoming_.remove_prefix(count);
   return static_cast<int>(count);
 }
@@ -234,6 +233,7 @@ void TlsFilter::Decrypt() {
   size_t used = 0;
   int result = 1;
   while (!is_failed_ && (!incoming_.empty() || SSL_has_pending(ssl_.get()) == 1)) {
+    // NOLINTNEXTLINE(bugprone-use-after-move): one that was given away is empty.
     if (!slab) slab = pool.Take();
     if (!slab) {
       is_out_of_memory_ = true;
