@@ -3,7 +3,7 @@
 
 """The rules of this repository: how weft's targets are built, and what may depend on what.
 
-Every target of weft's C++ code is made by one of these four. They add the flags of our own code (a
+Every target of weft's C++ code is made by one of these. They add the flags of our own code (a
 user's is left alone), give headers their "weft/" prefix, and keep the order of the folders.
 """
 
@@ -152,6 +152,43 @@ def weft_test(name, deps = [], platform_deps = {}, own_main = False, size = "sma
         copts = _COPTS + copts,
         linkopts = _LINKOPTS + linkopts,
         deps = _deps(name, deps, platform_deps, also = ["testing"]) + [gtest],
+        **kwargs
+    )
+
+def weft_fuzz_test(name, corpus, deps = [], platform_deps = {}, size = "small", copts = [], linkopts = [], **kwargs):
+    """A fuzz target: LLVMFuzzerTestOneInput(), and inputs to begin with.
+
+    With --config=fuzz it is a program of libFuzzer, to be run for as long as one likes:
+
+      tools/bazel run --config=fuzz //net:stream_reader_fuzz_test -- -max_total_time=60
+
+    Otherwise it is a test like any other, which runs the corpus and some thousand mutants of it
+    (testing/fuzz_main.cc).
+
+    Args:
+      name: That of what it feeds, and _fuzz_test.
+      corpus: A folder beside it, with the inputs.
+      deps: A list; it may not be a select(). //testing:fuzz_input is added.
+      platform_deps: More deps by condition, as select() takes them.
+      size: As for cc_test.
+      copts: More flags for the sources.
+      linkopts: More flags for the linker.
+      **kwargs: As for cc_test.
+    """
+    cc_test(
+        name = name,
+        size = size,
+        args = [native.package_name() + "/" + corpus],
+        copts = _COPTS + copts,
+        data = native.glob([corpus + "/*"]),
+        linkopts = _LINKOPTS + linkopts + select({
+            "//tools:fuzzing": ["-fsanitize=fuzzer"],
+            "//conditions:default": [],
+        }),
+        deps = _deps(name, deps, platform_deps, also = ["testing"]) + ["//testing:fuzz_input"] + select({
+            "//tools:fuzzing": [],
+            "//conditions:default": ["//testing:fuzz_main"],
+        }),
         **kwargs
     )
 

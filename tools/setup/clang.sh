@@ -2,7 +2,7 @@
 # Copyright 2026 The weft Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Makes ready what --config=clang, asan and tsan need. Called by tools/bazel.
+# Makes ready what --config=clang, asan, tsan and fuzz need. Called by tools/bazel.
 
 cd "$WEFT_ROOT"
 source tools/setup/common.sh
@@ -11,4 +11,4 @@ source tools/setup/common.sh
 if type -P clang-16 >/dev/null && type -P ld.lld >/dev/null; then exit; fi
 
 lock
-install_packages "for --config=clang, asan and tsan" clang-16 libclang-rt-16-dev lld-16 llvm-16
+install_packages "for --config=clang, asan, tsan and fuzz" clang-16 libclang-rt-16-dev lld-16 llvm-16
