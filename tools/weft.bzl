@@ -181,6 +181,7 @@ def weft_fuzz_test(name, corpus, deps = [], platform_deps = {}, size = "small", 
         args = [native.package_name() + "/" + corpus],
         copts = _COPTS + copts,
         data = native.glob([corpus + "/*"]),
+        tags = kwargs.pop("tags", []) + ["fuzz"],
         linkopts = _LINKOPTS + linkopts + select({
             "//tools:fuzzing": ["-fsanitize=fuzzer"],
             "//conditions:default": [],
