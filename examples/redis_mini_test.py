@@ -178,7 +178,7 @@ class RedisMiniTest(unittest.TestCase):
             (b"*1\r\n:1\r\n", "expected '$', got ':'"),
             (b"*2000000\r\n", "invalid multibulk length"),
             (b"*1\r\n$999999999999\r\n", "invalid bulk length"),
-            (b"x" * 100_000, "too big inline request"),
+            (b"x" * 66_000, "too big inline request"),
         ):
             redis = self.client()
             redis.send(b"PING\r\n" + data)

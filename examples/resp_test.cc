@@ -122,7 +122,7 @@ TEST(RespTest, LinesHaveALimit) {
 
 TEST(RespTest, ARequestHasALimit) {
   RespLimits limits;
-  limits.request = 30;
+  limits.request = 29;
 
   EXPECT_EQ(ErrorOf("*2\r\n$5\r\n12345\r\n$5\r\n12345\r\n", limits), "12345");
   EXPECT_EQ(ErrorOf("*2\r\n$5\r\n12345\r\n$9\r\n", limits), "Protocol error: too big request");
