@@ -155,7 +155,7 @@ def weft_test(name, deps = [], platform_deps = {}, own_main = False, size = "sma
         **kwargs
     )
 
-def weft_fuzz_test(name, corpus, deps = [], platform_deps = {}, size = "small", copts = [], linkopts = [], **kwargs):
+def weft_fuzz_test(name, corpus, mutants = 3000, deps = [], platform_deps = {}, size = "small", copts = [], linkopts = [], **kwargs):
     """A fuzz target: LLVMFuzzerTestOneInput(), and inputs to begin with.
 
     With --config=fuzz it is a program of libFuzzer, to be run for as long as one likes:
@@ -168,6 +168,7 @@ def weft_fuzz_test(name, corpus, deps = [], platform_deps = {}, size = "small", 
     Args:
       name: That of what it feeds, and _fuzz_test.
       corpus: A folder beside it, with the inputs.
+      mutants: How many of them the ordinary test runs.
       deps: A list; it may not be a select(). //testing:fuzz_input is added.
       platform_deps: More deps by condition, as select() takes them.
       size: As for cc_test.
@@ -178,7 +179,10 @@ def weft_fuzz_test(name, corpus, deps = [], platform_deps = {}, size = "small", 
     cc_test(
         name = name,
         size = size,
-        args = [native.package_name() + "/" + corpus],
+        args = [native.package_name() + "/" + corpus] + select({
+            "//tools:fuzzing": [],
+            "//conditions:default": ["-mutants=%d" % mutants],
+        }),
         copts = _COPTS + copts,
         data = native.glob([corpus + "/*"]),
         tags = kwargs.pop("tags", []) + ["fuzz"],
