@@ -114,6 +114,10 @@ absl::StatusOr<SocketAddress> SocketAddress::FromAbstractName(std::string_view n
                                                    name.size(), " characters, and may have ",
                                                    internal::LongestUnixPath()));
   }
+  // What some systems give a socket that has no name; FromNative() takes it for that.
+  if (!name.empty() && name.find_first_not_of('\0') == std::string_view::npos) {
+    return absl::InvalidArgumentError("an abstract name of nothing but NULs is none");
+  }
   SocketAddress address;
   address.family_ = Family::kUnix;
   address.path_ = absl::StrCat(std::string_view("\0", 1), name);

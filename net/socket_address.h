@@ -54,6 +54,8 @@ class SocketAddress {
   static absl::StatusOr<SocketAddress> FromUnixPath(std::string_view path);
 
   // An abstract name (Linux), without its leading NUL.
+  // Errors: INVALID_ARGUMENT "AF_UNIX path too long", and if it is nothing but NULs, which
+  // cannot be told from no name.
   static absl::StatusOr<SocketAddress> FromAbstractName(std::string_view name);
 
   static SocketAddress Ipv4(std::array<uint8_t, 4> address, uint16_t port);

@@ -127,6 +127,15 @@ TEST(SocketAddressTest, RefusesAUnixPathThatIsTooLong) {
   EXPECT_THAT(ParseError("unix:@" + longest + "x"), HasSubstr("AF_UNIX path too long"));
 }
 
+TEST(SocketAddressTest, AnAbstractNameIsNotNothingButNuls) {
+  const std::string nuls(3, '\0');
+
+  EXPECT_THAT(ParseError("unix:@" + nuls), HasSubstr("nothing but NULs"));
+  EXPECT_FALSE(SocketAddress::FromUnixPath(nuls).ok());
+  EXPECT_TRUE(SocketAddress::FromAbstractName(nuls + "x").ok());
+  EXPECT_TRUE(SocketAddress::FromAbstractName("").ok());
+}
+
 TEST(SocketAddressTest, NamelessAndUnknownNativeAddresses) {
   EXPECT_TRUE(SocketAddress::FromNative(SockAddr()).is_none());
   EXPECT_EQ(SocketAddress().ToNative().length, 0u);
