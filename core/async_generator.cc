@@ -81,6 +81,7 @@ Coro<> CloseFirstGenerator(SchedulerCore* core) {
   Outcome<void> outcome = co_await NoThrow(close);
   if (outcome.has_value()) co_return;
   if (outcome.cancelled()) std::rethrow_exception(outcome.exception());
+  if (IsKeyboardInterrupt(outcome.exception()) && core->owner->Interrupt()) co_return;
   ExceptionContext context("an error occurred during closing of asynchronous generator");
   context.exception = outcome.exception();
   core->owner->HandleException(std::move(context));

@@ -95,7 +95,8 @@ class GeneratorOwner {
     GeneratorPromise* promise = std::exchange(promise_, nullptr);
     if (promise == nullptr) return;
     promise->owner = nullptr;
-    if (!promise->is_running) promise->handle().destroy();  // Else when it next stands still.
+    // One that runs goes when it next stands still.
+    if (!promise->is_running) DestroyFrame(promise->handle());
   }
 
   GeneratorPromise* promise_;

@@ -255,5 +255,14 @@ TEST_F(AsyncGeneratorTest, AMillionValuesInConstantStack) {
   EXPECT_EQ(loop_.Run(main()), 1'000'000);
 }
 
+AsyncGenerator<int> Wrap(AsyncGenerator<int> inner) {
+  while (std::optional<int> value = co_await inner.Next()) co_yield *value;
+}
+
+TEST_F(AsyncGeneratorTest, AChainOfGeneratorsThatIsDroppedNeedsNoStack) {
+  AsyncGenerator<int> chain = Count(1);
+  for (int i = 0; i < 100'000; ++i) chain = Wrap(std::move(chain));
+}
+
 }  // namespace
 }  // namespace weft

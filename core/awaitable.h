@@ -67,7 +67,7 @@ namespace internal {
 
 // Stands in for a task before an awaiter that is not weft's: resuming its
 // handle queues the task, so that a foreign library never resumes a coroutine
-// of ours in the middle of something.
+// of ours in the middle of something. Any thread may do it.
 class Bridge {
  public:
   struct promise_type {
@@ -94,12 +94,20 @@ class Bridge {
   }
   std::coroutine_handle<> handle() const { return handle_; }
 
-  static Bridge To(TaskState* task) {
-    task->Wake();
-    co_return;
-  }
+  static Bridge To(TaskState* task) { co_await Waking{task}; }
 
  private:
+  // Who resumes it is done with its frame when this is called, which may be on another
+  // thread: the task may go on, and destroy it.
+  struct Waking {
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<>) const {
+      task->scheduler()->owner->QueueFromAnyThread(task);
+    }
+    void await_resume() const {}
+    TaskState* task;
+  };
+
   std::coroutine_handle<> handle_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/bounded_depth.h"
 #include "weft/core/errors.h"
 #include "weft/core/log.h"
 
@@ -19,9 +20,14 @@ constinit thread_local bool never_awaited_is_fine = false;
 NeverAwaitedIsFine::NeverAwaitedIsFine() : previous_(std::exchange(never_awaited_is_fine, true)) {}
 NeverAwaitedIsFine::~NeverAwaitedIsFine() { never_awaited_is_fine = previous_; }
 
+void DestroyFrame(std::coroutine_handle<> frame) noexcept {
+  BoundedDepth<std::coroutine_handle<>>::Destroy(
+      frame, [](std::coroutine_handle<> each) { each.destroy(); });
+}
+
 void DestroyNeverAwaited(CoroPromise& promise) noexcept {
   const SourceLocation defined_at = promise.awaiting_at;
-  promise.handle().destroy();
+  DestroyFrame(promise.handle());
   if (never_awaited_is_fine) return;
   try {
     Log(LogSeverity::kWarning,

@@ -154,7 +154,7 @@ class [[nodiscard]] Coro {
   // Destroys the coroutine, if there still is one: for who will not await it, and
   // wants no warning.
   void Close() {
-    if (promise_ != nullptr) std::exchange(promise_, nullptr)->handle().destroy();
+    if (promise_ != nullptr) internal::DestroyFrame(std::exchange(promise_, nullptr)->handle());
   }
 
   // Where it is defined. REQUIRES: *this.

@@ -48,6 +48,10 @@ struct CoroPromise {
 // thread is destroying what was cancelled before it started.
 void DestroyNeverAwaited(CoroPromise& promise) noexcept;
 
+// Destroys the frame of a coroutine that nothing waits for. It may hold another as a
+// parameter, and so on.
+void DestroyFrame(std::coroutine_handle<> frame) noexcept;
+
 // While it lives, this thread destroys coroutines that nobody has to hear of.
 class NeverAwaitedIsFine {
  public:

@@ -373,5 +373,62 @@ TEST_F(CoroTest, ACancellationOfAForeignAwaitArrivesWhenThatIsOver) {
   EXPECT_TRUE(task.Cancelled());
 }
 
+// Each has the next as a parameter. A stack of eight megabytes would hold some ten thousand
+// of their destructors.
+constexpr int kLongChain = 100'000;
+
+Coro<> Nest(Coro<> inner) { co_await std::move(inner); }
+Coro<> NestLate(Coro<> inner) {
+  co_await Sleep(absl::Hours(1));
+  co_await std::move(inner);
+}
+template <class Link>
+Coro<> Chain(Link link) {
+  Coro<> chain = []() -> Coro<> { co_return; }();
+  for (int i = 0; i < kLongChain; ++i) chain = link(std::move(chain));
+  return chain;
+}
+
+TEST_F(CoroTest, AChainOfCoroutinesThatIsDroppedNeedsNoStack) {
+  internal::NeverAwaitedIsFine silence;
+  Coro<> chain = Chain(&Nest);
+  chain.Close();
+}
+
+TEST_F(CoroTest, AChainThatIsCancelledBeforeItIsAwaitedNeedsNoStack) {
+  internal::NeverAwaitedIsFine silence;
+  for (Coro<> (*link)(Coro<>) : {&Nest, &NestLate}) {
+    for (const bool is_started : {false, true}) {
+      if (link == &Nest && is_started) continue;  // It runs to its end.
+      Task<> task = CreateTask(Chain(link));
+      if (is_started) loop_.RunRound();
+      task.Cancel();
+      loop_.RunUntilIdle();
+      EXPECT_TRUE(task.Cancelled());
+    }
+  }
+}
+
+TEST_F(CoroTest, AChainThatGoesWithItsLoopNeedsNoStack) {
+  CreateTask(Chain(&NestLate));
+  loop_.RunRound();
+  loop_.Close();
+}
+
+TEST_F(CoroTest, AllOfAChainGoesThatIsDropped) {
+  internal::NeverAwaitedIsFine silence;
+  const auto link = [this](Coro<> inner, Guard guard) -> Coro<> {
+    (void)guard;
+    co_await std::move(inner);
+  };
+  Coro<> chain = []() -> Coro<> { co_return; }();
+  for (int i = 0; i < 1000; ++i) chain = link(std::move(chain), Guard(&log_, std::to_string(i)));
+  EXPECT_THAT(log_, ElementsAre());
+
+  chain.Close();
+
+  EXPECT_EQ(log_.size(), 1000u);
+}
+
 }  // namespace
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <typeinfo>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/bounded_depth.h"
 
 namespace weft {
 ExceptionGroup::ExceptionGroup(std::string message, std::vector<std::exception_ptr> exceptions)
@@ -17,10 +18,39 @@ ExceptionGroup::ExceptionGroup(std::string message, std::vector<std::exception_p
                          exceptions.size() == 1 ? ")" : "s)")),
       exceptions_(std::move(exceptions)) {}
 
-std::string DescribeException(const std::exception_ptr& exception) {
+// Groups may hold groups.
+ExceptionGroup::~ExceptionGroup() {
+  using Exceptions = std::vector<std::exception_ptr>;
+  internal::BoundedDepth<Exceptions>::Destroy(std::move(exceptions_), [](Exceptions) {});
+}
+
+namespace {
+
+// How deep groups are described, and how many of what is in each.
+constexpr int kMostLevels = 4;
+constexpr size_t kMostMembers = 8;
+
+std::string Describe(const std::exception_ptr& exception, int levels);
+
+// " [weft::ValueError: a, std::runtime_error: b]"
+std::string DescribeMembers(const ExceptionGroup& group, int levels) {
+  if (levels == 0) return " [...]";
+  std::string text;
+  for (const std::exception_ptr& each : group.exceptions()) {
+    absl::StrAppend(&text, text.empty() ? " [" : ", ");
+    if (&each - group.exceptions().data() == kMostMembers) return absl::StrCat(text, "...]");
+    absl::StrAppend(&text, Describe(each, levels - 1));
+  }
+  return absl::StrCat(text, "]");
+}
+
+std::string Describe(const std::exception_ptr& exception, int levels) {
   if (exception == nullptr) return "no exception";
   try {
     std::rethrow_exception(exception);
+  } catch (const ExceptionGroup& error) {
+    return absl::StrCat(internal::TypeName(typeid(error)), ": ", error.what(),
+                        DescribeMembers(error, levels));
   } catch (const CancelledError& error) {
     return error.message().empty() ? "weft::CancelledError"
                                    : absl::StrCat("weft::CancelledError: ", error.message());
@@ -36,6 +66,12 @@ std::string DescribeException(const std::exception_ptr& exception) {
     const std::type_info* type = abi::__cxa_current_exception_type();
     return type == nullptr ? "unknown exception" : internal::TypeName(*type);
   }
+}
+
+}  // namespace
+
+std::string DescribeException(const std::exception_ptr& exception) {
+  return Describe(exception, kMostLevels);
 }
 
 namespace internal {

@@ -126,6 +126,9 @@ class ExceptionGroup : public std::exception {
   // `what()` is `message` and the count: "errors (2 sub-exceptions)".
   // REQUIRES: `exceptions` is not empty and holds no null.
   ExceptionGroup(std::string message, std::vector<std::exception_ptr> exceptions);
+  ExceptionGroup(const ExceptionGroup&) = default;
+  ExceptionGroup& operator=(const ExceptionGroup&) = default;
+  ~ExceptionGroup() override;
 
   const char* what() const noexcept override { return text_.c_str(); }
   const std::string& message() const { return message_; }
@@ -138,7 +141,8 @@ class ExceptionGroup : public std::exception {
 };
 
 // What `exception` says, in one line with its type: "weft::TimeoutError: timed
-// out". For logs and reprs; never throws. "no exception" for null.
+// out"; of an ExceptionGroup also what its exceptions say. For logs and reprs; never
+// throws. "no exception" for null.
 std::string DescribeException(const std::exception_ptr& exception);
 
 namespace internal {

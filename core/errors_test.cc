@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -54,6 +56,34 @@ TEST(ErrorsTest, CancellationsAreTold) {
   } catch (...) {
     EXPECT_TRUE(internal::IsHandlingCancelledError());
   }
+}
+
+TEST(ErrorsTest, AGroupIsDescribedWithWhatItHolds) {
+  const std::exception_ptr inner =
+      std::make_exception_ptr(ExceptionGroup("inner", {std::make_exception_ptr(ValueError("c"))}));
+  const std::exception_ptr group = std::make_exception_ptr(
+      ExceptionGroup("outer", {std::make_exception_ptr(std::runtime_error("a")), inner}));
+
+  EXPECT_EQ(DescribeException(group),
+            "weft::ExceptionGroup: outer (2 sub-exceptions) [std::runtime_error: a, "
+            "weft::ExceptionGroup: inner (1 sub-exception) [weft::ValueError: c]]");
+
+  const std::exception_ptr one = std::make_exception_ptr(1);
+  EXPECT_EQ(DescribeException(std::make_exception_ptr(
+                ExceptionGroup("many", std::vector<std::exception_ptr>(9, one)))),
+            "weft::ExceptionGroup: many (9 sub-exceptions) [int: 1, int: 1, int: 1, int: 1, "
+            "int: 1, int: 1, int: 1, int: 1, ...]");
+}
+
+TEST(ErrorsTest, GroupsInGroupsNeedNoStack) {
+  std::exception_ptr group = std::make_exception_ptr(1);
+  for (int i = 0; i < 100'000; ++i) {
+    group = std::make_exception_ptr(ExceptionGroup("group", {std::move(group)}));
+  }
+  const std::string text = DescribeException(group);
+  EXPECT_EQ(text.substr(text.size() - 10), " [...]]]]]") << text;
+
+  group = nullptr;
 }
 
 }  // namespace

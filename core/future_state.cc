@@ -112,6 +112,7 @@ void FutureState::ReportLater(std::string message) {
   }
   // Not by CallSoon(), which throws in debug mode on another thread.
   Scheduler* owner = scheduler->owner;
+  scheduler->WakeIfEmbedded();
   scheduler->ready.PushBack(
       owner->MakeCallback(QueuedReport(owner, std::move(context)), created_at_));
 }

@@ -40,6 +40,9 @@ template <class T>
   requires requires { typename T::value_type; } && (!std::is_same_v<T, typename T::value_type>)
 struct IsCopyable<T> : std::bool_constant<std::is_copy_constructible_v<T> &&
                                           IsCopyable<typename T::value_type>::value> {};
+template <class A, class B>
+struct IsCopyable<std::pair<A, B>>
+    : std::bool_constant<IsCopyable<A>::value && IsCopyable<B>::value> {};
 template <class... Ts>
 struct IsCopyable<std::tuple<Ts...>> : std::bool_constant<(IsCopyable<Ts>::value && ...)> {};
 
@@ -126,6 +129,16 @@ class Outcome {
   std::add_lvalue_reference_t<T> operator*() & { return value(); }
   typename internal::Shown<T>::Type operator*() const& { return value(); }
   T operator*() && { return std::move(*this).value(); }
+  auto operator->()
+    requires(!std::is_void_v<T>)
+  {
+    return std::addressof(value());
+  }
+  auto operator->() const
+    requires(!std::is_void_v<T>)
+  {
+    return std::addressof(value());
+  }
 
   // The error, which for a cancellation is a `CancelledError`; null if there
   // is none.

@@ -3,9 +3,11 @@
 
 #include "weft/core/outcome.h"
 
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -82,6 +84,27 @@ TEST(OutcomeTest, CopiesWhatCan) {
   EXPECT_EQ(*copy, "text");
   EXPECT_EQ(*outcome, "text");
   static_assert(!std::is_copy_constructible_v<Outcome<std::vector<std::unique_ptr<int>>>>);
+}
+
+TEST(OutcomeTest, ShowsTheMembersOfItsValue) {
+  Outcome<std::string> outcome;
+  outcome.Emplace("text");
+  const Outcome<std::string>& same = outcome;
+  outcome->append("s");
+
+  EXPECT_EQ(same->size(), 5u);
+
+  outcome.SetError(std::make_exception_ptr(std::runtime_error("none")));
+  EXPECT_THROW((void)same->size(), std::runtime_error);
+}
+
+TEST(OutcomeTest, KnowsWhatCannotBeCopiedInsideOfOthers) {
+  using Uncopyable = std::vector<std::unique_ptr<int>>;
+  static_assert(!internal::IsCopyable<Uncopyable>::value);
+  static_assert(!internal::IsCopyable<std::pair<Uncopyable, int>>::value);
+  static_assert(!internal::IsCopyable<std::tuple<int, Uncopyable>>::value);
+  static_assert(!internal::IsCopyable<std::vector<std::pair<int, Uncopyable>>>::value);
+  static_assert(internal::IsCopyable<std::pair<std::vector<int>, int>>::value);
 }
 
 }  // namespace

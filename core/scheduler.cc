@@ -11,9 +11,14 @@ namespace internal {
 constinit thread_local Scheduler* current_scheduler = nullptr;
 
 void SchedulerCore::CheckThreadSlowly() const {
+  WakeIfEmbedded();
   if (!debug || !running.load(std::memory_order_relaxed) || current_scheduler == owner) return;
   throw RuntimeError(
       "Non-thread-safe operation invoked on an event loop other than the current one");
+}
+
+void SchedulerCore::WakeForeignLoop() const {
+  if (owner != nullptr) owner->WakeForeignLoop();
 }
 
 }  // namespace internal

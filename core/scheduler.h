@@ -54,7 +54,8 @@ struct SchedulerCore {
   bool closed = false;
   bool debug = false;
   bool observed = false;  // Somebody wants to hear of whatever it runs.
-  // Any of these three: calls are looked at first, and so is what is run.
+  bool embedded = false;  // A foreign loop sleeps in its place, and is to be woken.
+  // Any of these four: calls are looked at first, and so is what is run.
   bool guarded = false;
   // Whether some thread is running it; written by that one.
   std::atomic<bool> running{false};
@@ -75,24 +76,39 @@ struct SchedulerCore {
 
   void SetDebug(bool value) {
     debug = value;
-    guarded = closed || debug || observed;
+    SetGuarded();
   }
   void SetObserved(bool value) {
     observed = value;
-    guarded = closed || debug || observed;
+    SetGuarded();
   }
+  void SetEmbedded(bool value) {
+    embedded = value;
+    SetGuarded();
+  }
+  void SetGuarded() { guarded = closed || debug || observed || embedded; }
 
-  // In debug mode: RuntimeError "Non-thread-safe operation ..." if another thread
-  // is running this.
+  // For whoever is about to change something. In debug mode: RuntimeError
+  // "Non-thread-safe operation ..." if another thread is running this.
   void CheckThread() const {
     if (ABSL_PREDICT_FALSE(guarded)) CheckThreadSlowly();
   }
   void CheckThreadSlowly() const;
 
-  // The context of what is running, or of the thread if nothing is; may be null.
-  const ContextRef* context() const {
-    return current_context != nullptr || current_scheduler != nullptr ? current_context
-                                                                      : outside_context;
+  // For whoever queues something, and must not throw.
+  void WakeIfEmbedded() const {
+    if (ABSL_PREDICT_FALSE(embedded)) WakeForeignLoop();
+  }
+  void WakeForeignLoop() const;
+
+  // Copies the context of what is running to `target`, for what that starts. If nothing
+  // is, then a clone of the thread's: the loop may run on another.
+  void CopyContext(ContextRef* target) const {
+    if (current_context != nullptr || current_scheduler != nullptr) {
+      if (current_context != nullptr && *current_context) *target = *current_context;
+    } else if (outside_context != nullptr && *outside_context) {
+      *target = (*outside_context)->Clone();
+    }
   }
 };
 
@@ -137,6 +153,13 @@ class Scheduler {
   // A callback or a task has thrown KeyboardInterrupt: has the run end with it, after this
   // round. False if nothing runs, or if this scheduler has no such thing.
   virtual bool Interrupt() noexcept { return false; }
+
+  // Queues `runnable`, of a task that waits for a foreign awaiter. From any thread, if the
+  // scheduler can do that.
+  virtual void QueueFromAnyThread(Runnable* runnable) { ready().PushBack(runnable); }
+
+  // Something is about to change while a foreign loop sleeps in this one's place.
+  virtual void WakeForeignLoop() noexcept {}
 
   // Has `callable` run in the next round.
   // Errors: RuntimeError if closed, and in debug mode if another thread is running
@@ -189,8 +212,9 @@ class Scheduler {
 
   // The context variables of what is running.
   internal::ContextRef current_context() const {
-    const internal::ContextRef* context = core_->context();
-    return context == nullptr ? internal::ContextRef() : *context;
+    internal::ContextRef context;
+    core_->CopyContext(&context);
+    return context;
   }
 
   // A slot with `callable` and the context of now, in no queue.
@@ -198,8 +222,7 @@ class Scheduler {
   internal::CallbackSlot* MakeCallback(F&& callable, const SourceLocation& location) {
     internal::CallbackSlot* slot =
         internal::CallbackSlot::Make(std::forward<F>(callable), location);
-    const internal::ContextRef* context = core_->context();
-    if (context != nullptr && *context) slot->context() = *context;
+    core_->CopyContext(&slot->context());
     return slot;
   }
 

@@ -28,8 +28,7 @@ void TaskState::Start(CoroPromise& root, void* outcome) {
   root.outcome = outcome;
   leaf_ = root.handle();
   SchedulerCore* core = scheduler();
-  const ContextRef* context = core->context();
-  if (context != nullptr && *context) context_ = *context;
+  core->CopyContext(&context_);
   AddRef();  // The loop's, until End() or DestroyFrames().
   core->tasks.PushBack(this);
   Wake();

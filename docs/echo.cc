@@ -25,7 +25,7 @@ weft::Coro<int> Main() {
     co_return 1;
   }
   weft::ServeOptions options;
-  options.grace = absl::Seconds(1);  // For clients that are at it when Ctrl-C comes.
+  options.grace = absl::Seconds(1);  // For clients in the middle of something.
   co_await weft::ServeUntilSignal(*server, options);
   co_return 0;
 }

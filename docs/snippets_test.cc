@@ -5,6 +5,7 @@
 // they say. What stands between two markers stands there word for word;
 // markdown_test compares.
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -249,9 +250,10 @@ Coro<> Commit() {
 // [snippet shield]
 Coro<> CommitWhatever() {
   Task<> commit = CreateTask(Commit());
-  Outcome<void> ended = co_await NoThrow(Shield(commit));  // Only this await is cancelled.
-  if (!commit.Done()) co_await NoThrow(Shield(commit));    // Once more, and the commit is done.
-  ended.value();
+  Outcome<void> ended = co_await NoThrow(Shield(commit));   // Only this await is cancelled.
+  while (!commit.Done()) co_await NoThrow(Shield(commit));  // However often that happens.
+  commit.Result();                                          // Throws what went wrong.
+  ended.value();                                            // Throws the cancellation, if it came.
 }
 // [end]
 
@@ -408,6 +410,39 @@ class BackgroundLoop {
 TEST_F(GuideTest, ALoopBesideTheMainThread) {
   BackgroundLoop background;
   EXPECT_EQ(RunCoroutineThreadsafe(Fetch("a"), background.ref()).Result(), "<a>");
+}
+
+//
+TEST_F(GuideTest, ALoopInsideOfAForeignOne) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const int own = ends[0];
+  ASSERT_EQ(::write(ends[1], "x", 1), 1);
+  bool is_done = false;
+  Event event;
+  const auto Work = [&]() -> Coro<> {
+    co_await event.Wait();
+    is_done = true;
+    co_await Sleep(absl::Hours(1));
+  };
+  const auto HandleOwn = [&] {
+    char byte;
+    EXPECT_EQ(::read(own, &byte, 1), 1);
+    event.Set();
+  };
+  // [snippet foreign-loop]
+  Runner runner;
+  EventLoop& loop = runner.GetLoop();
+  loop.CreateTask(Work);  // Its own CreateTask(): outside of a round no loop is running.
+  pollfd sources[] = {{static_cast<int>(loop.BackendFd()), POLLIN, 0}, {own, POLLIN, 0}};
+  while (!is_done) {
+    ::poll(sources, 2, -1);
+    if (sources[0].revents != 0) loop.RunOnce(absl::ZeroDuration());
+    if (sources[1].revents != 0) HandleOwn();  // May use weft: a call from here wakes the poll.
+  }
+  runner.Close();  // Cancels what is left, and waits for its cleanup.
+  // [end]
+  for (int fd : ends) ::close(fd);
 }
 
 // -- Diagnostics
@@ -585,7 +620,8 @@ Coro<bool> EndsInTime(std::string command) {
     co_return co_await process->Wait();
   };
   auto code = co_await NoThrow(WithTimeout(absl::Milliseconds(100), run()));
-  co_return code.has_value();  // If not, the program is gone.
+  if (code.cancelled()) code.value();  // Not the time is over, but this task.
+  co_return code.has_value();          // If not, the program is gone.
 }
 // [end]
 

@@ -46,6 +46,7 @@ class EventLoop::RunScope {
         previous_(std::exchange(running_loop, loop)),
         previous_shared_(std::exchange(internal::running_shared, loop->shared_.get())) {
     loop_->running_ = true;
+    loop_->core()->SetEmbedded(false);
     if (internal::LoopProgress* progress = loop_->observation_.progress()) {
       progress->SetThread(internal::StackSampler::CurrentThread());
     }
@@ -55,6 +56,7 @@ class EventLoop::RunScope {
     internal::running_shared = previous_shared_;
     loop_->running_ = false;
     loop_->stopping_ = false;
+    if (loop_->is_embedded_) loop_->SleepInForeignLoop();
   }
 
  private:
@@ -131,7 +133,8 @@ bool EventLoop::RunRound(bool must_poll, TimePoint limit) {
 void EventLoop::Poll(TimePoint limit) {
   ReadyQueue done;
   poller_->Collect(&done);
-  watcher_.BeforePoll(&done);
+  watcher_.BeforePoll(&reported_);
+  done.Splice(&reported_);
   const bool may_wait = ready().empty() && done.empty() && !stopping_ && !signals_.has_pending();
 
   absl::Status status;
@@ -156,6 +159,7 @@ void EventLoop::Poll(TimePoint limit) {
   if (signals_.has_pending()) signals_.QueuePending();
   ready().Splice(&done);
   QueueDueTimers(now);
+  last_poll_ = now;
   pacer_.OnPoll(now);
 }
 
@@ -166,7 +170,8 @@ void EventLoop::QueueDueTimers(TimePoint now) {
   next_wake_ = wheel_.NextWake();
   Runnable* const first = last == nullptr ? ready().front() : ready().Next(last);
   if (first == nullptr) return;
-  const absl::Duration lag = now - static_cast<Timer*>(first)->deadline();
+  // One that was armed since the last poll, for a moment before, waited no longer.
+  const absl::Duration lag = now - std::max(static_cast<Timer*>(first)->deadline(), last_poll_);
   lag_.Add(lag);
   max_lag_ = std::max(max_lag_, lag);
 }
@@ -254,21 +259,37 @@ bool EventLoop::RunOnce(absl::Duration max_wait) {
   const TimePoint limit =
       max_wait <= absl::ZeroDuration() ? TimePoint::InfinitePast() : Now() + max_wait;
   const bool ran = RunRound(/*must_poll=*/true, limit);
-  if (embedded_) {
-    // The foreign loop sleeps for us now: posts must wake it.
-    const bool idle = shared_->BeginSleep() && ready().empty();
-    poller_->ArmBackend(idle ? SteadyMoment(wheel_.NextWake()) : TimePoint::InfinitePast());
-  }
   ThrowIfInterrupted();
   return ran;
 }
 
 NativeHandle EventLoop::BackendFd() {
-  embedded_ = true;
   const NativeHandle handle = poller_->BackendFd();
-  const bool idle = shared_->BeginSleep() && ready().empty();
-  poller_->ArmBackend(idle ? SteadyMoment(wheel_.NextWake()) : TimePoint::InfinitePast());
+  if (handle != kInvalidHandle && !closing_) {
+    is_embedded_ = true;
+    if (!running_) SleepInForeignLoop();
+  }
   return handle;
+}
+
+// From now on whoever changes something must wake it: posts, and calls from outside.
+void EventLoop::SleepInForeignLoop() {
+  core()->SetEmbedded(true);
+  watcher_.BeforePoll(&reported_);
+  const bool is_idle = ready().empty() && round_end_.empty() && reported_.empty();
+  poller_->ArmBackend(is_idle ? SteadyMoment(wheel_.NextWake()) : TimePoint::InfinitePast());
+  // In this order: arming may take a wake that came meanwhile, but not a post.
+  if (!shared_->BeginSleep()) poller_->ArmBackend(TimePoint::InfinitePast());
+}
+
+// At the end of the loop a post is dropped, and the task with it.
+void EventLoop::QueueFromAnyThread(Runnable* runnable) {
+  if (shared_->IsRunningHere()) return ready().PushBack(runnable);
+  try {
+    Ref().Post([this, runnable] { ready().PushBack(runnable); });
+  } catch (const RuntimeError&) {
+    // Closed.
+  }
 }
 
 void EventLoop::CheckMayRun() const {
@@ -299,6 +320,8 @@ void EventLoop::ThrowDeadlock() {
 void EventLoop::Close() {
   if (running_) throw RuntimeError("Cannot close a running event loop");
   if (std::exchange(closing_, true)) return;
+  is_embedded_ = false;
+  core()->SetEmbedded(false);
   ReportPendingTasks();
   std::vector<std::string> pending;
   if (debug()) DescribePending(&pending);

@@ -275,8 +275,10 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
 
   // -- To live inside a foreign loop.
 
-  // Readable whenever RunOnce() has something to do. The loop's own; the same for
-  // its whole life. `kInvalidHandle` if the poller has no such thing.
+  // Readable whenever RunOnce() has something to do, also because of a call from outside
+  // of a round: CallSoon(), a future's SetResult(), a queue's PutNowait(). For poll(2),
+  // epoll(7) and the like; not to be read. The loop's own; the same for its whole life,
+  // once it was asked for. `kInvalidHandle` if the poller has no such thing.
   NativeHandle BackendFd();
 
   // One round: waits for at most `max_wait` if nothing is ready. True if it ran
@@ -302,6 +304,8 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
     Stop();
     return true;
   }
+  void QueueFromAnyThread(Runnable* runnable) override;
+  void WakeForeignLoop() noexcept override { shared_->WakeIfAsleep(); }
 
   // -- For weft's own parts.
 
@@ -314,7 +318,10 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   internal::Observation& observation() { return observation_; }
   // Has `runnable` run when this round's callbacks have: for what is to leave in
   // one system call.
-  ReadyQueue& round_end() { return round_end_; }
+  ReadyQueue& round_end() {
+    core()->WakeIfEmbedded();
+    return round_end_;
+  }
 
  private:
   EventLoop(const LoopOptions& options, std::unique_ptr<Poller> owned_poller, Poller* poller);
@@ -360,6 +367,7 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   absl::Status AddHandler(int signal, absl::AnyInvocable<void()> callback,
                           const SourceLocation& location);
   void ThrowIfInterrupted();
+  void SleepInForeignLoop();
   bool RunRound(bool must_poll, TimePoint limit);
   void Poll(TimePoint limit);
   absl::Status PollVirtually(bool may_wait, TimePoint limit, ReadyQueue* done);
@@ -389,14 +397,16 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   bool running_ = false;
   bool stopping_ = false;
   bool interrupted_ = false;
-  bool closing_ = false;  // Close() was called; nothing runs from then on.
-  bool may_skip_polls_;   // The clock and the poller are the real ones.
-  bool embedded_ = false;
+  bool closing_ = false;      // Close() was called; nothing runs from then on.
+  bool may_skip_polls_;       // The clock and the poller are the real ones.
+  bool is_embedded_ = false;  // BackendFd() was asked for.
   const TimePoint created_at_;
   internal::PollPacer pacer_;
   ReadyQueue round_end_;
+  ReadyQueue reported_;  // Readers and writers that were found ready ahead of a poll.
   int outsiders_ = 0;
 
+  TimePoint last_poll_ = created_at_;
   LagHistogram lag_;
   absl::Duration max_lag_;
 

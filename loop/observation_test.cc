@@ -325,6 +325,20 @@ TEST_F(ObservationTest, AnObservedLoopRunsInTheSameOrder) {
 
 // -- Figures.
 
+TEST_F(ObservationTest, ATimerForTheLongPastIsNotLate) {
+  RunUntilIdle();
+  loop_->CallLater(-absl::Hours(1), [] {});
+  loop_->CallLater(-absl::InfiniteDuration(), [] {});
+  loop_->CallAt(TimePoint::InfinitePast(), [] {});
+  RunUntilIdle();
+  EXPECT_EQ(loop_->Stats().max_lag, absl::ZeroDuration());
+
+  loop_->CallLater(-absl::Hours(1), [] {});
+  clock_.Advance(absl::Seconds(3));
+  RunUntilIdle();
+  EXPECT_EQ(loop_->Stats().max_lag, absl::Seconds(3));  // Since the poll before.
+}
+
 TEST(LagHistogramTest, CountsInBucketsThatDouble) {
   LagHistogram lag;
   lag.Add(absl::ZeroDuration());

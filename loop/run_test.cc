@@ -513,6 +513,25 @@ Coro<int> LeavesAnInterruptedCleanup(std::vector<std::string>* log, std::shared_
   co_return 1;
 }
 
+AsyncGenerator<int> InterruptedGenerator() {
+  try {
+    co_yield 1;
+  } catch (const GeneratorExit&) {
+  }
+  throw KeyboardInterrupt();
+}
+Coro<int> LeavesAGenerator(std::unique_ptr<AsyncGenerator<int>>* kept) {
+  *kept = std::make_unique<AsyncGenerator<int>>(InterruptedGenerator());
+  std::optional<int> value = co_await (*kept)->Next();
+  co_return *value;
+}
+
+// As CPython does.
+TEST(RunInterruptTest, OneThatTheCleanupOfAGeneratorThrowsEndsTheRun) {
+  std::unique_ptr<AsyncGenerator<int>> kept;
+  EXPECT_THROW(weft::Run(LeavesAGenerator(&kept)), KeyboardInterrupt);
+}
+
 // CPython throws it out of asyncio.run() as well, whatever main has done.
 TEST(RunInterruptTest, ASigintDuringTheCleanupEndsIt) {
   ::testing::internal::CaptureStderr();                  // That the task is destroyed.

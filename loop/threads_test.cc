@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <coroutine>
 #include <latch>
 #include <memory>
 #include <mutex>
@@ -649,6 +650,58 @@ WEFT_TEST(ToThreadTest, TheCallableDiesOnItsThreadBeforeTheAwaiterGoesOn) {
   co_await ToThread(Take(job));
   WEFT_EXPECT_NE(died_on, here);
   WEFT_EXPECT_NE(died_on, std::thread::id());
+}
+
+// -- What is not weft's.
+
+// Resumes whoever awaits it on a thread of its own.
+class ResumedElsewhere {
+ public:
+  explicit ResumedElsewhere(std::vector<std::thread>* threads) : threads_(threads) {}
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> handle) {
+    threads_->emplace_back([handle] { handle.resume(); });
+  }
+  std::thread::id await_resume() const { return std::this_thread::get_id(); }
+
+ private:
+  std::vector<std::thread>* threads_;
+};
+
+WEFT_TEST_IN_REAL_TIME(ForeignAwaiterTest, MayResumeOnAnotherThread) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 200; ++i) {
+    const std::thread::id resumed_on = co_await ResumedElsewhere(&threads);
+    WEFT_EXPECT_EQ(resumed_on, std::this_thread::get_id());
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// A loop that is made on one thread and run on another: nothing is counted by both.
+TEST(OtherThreadsLoopTest, HasCopiesOfTheContextOfWhoMadeIt) {  // CTX 316
+  request.Set(5);
+  std::atomic<int> sum = 0;
+  const auto fill = [&sum](EventLoop& loop) {
+    for (int i = 0; i < 1000; ++i) {
+      loop.CallSoon([&sum] { sum += request.Get(); });
+      loop.CreateTask([&sum]() -> Coro<void> {
+        sum += request.Get();
+        co_return;
+      });
+    }
+  };
+  std::unique_ptr<EventLoop> elsewhere = *EventLoop::Create();
+  std::unique_ptr<EventLoop> here = *EventLoop::Create();
+  fill(*elsewhere);
+  std::thread runner([&] { elsewhere->RunOnce(absl::ZeroDuration()); });
+  fill(*here);
+  here->RunOnce(absl::ZeroDuration());
+  runner.join();
+
+  EXPECT_EQ(sum, 4 * 1000 * 5);
+  elsewhere->Close();
+  here->Close();
+  request.Set(0);
 }
 
 }  // namespace

@@ -1452,7 +1452,8 @@ absl::Status IoUringPoller::Wait(TimePoint deadline, ReadyQueue* done) {
 // --- A foreign loop ---
 
 // Not the ring's own descriptor: of a ring that defers, nothing is complete before
-// our call. An eventfd is told when there is something to call for.
+// our call. An eventfd is told when there is something to call for; but not when
+// another eventfd was the reason (seen on 6.18), so the waker's is watched as well.
 NativeHandle IoUringPoller::BackendFd() {
   if (outer_fd_ >= 0) return outer_fd_;
   if (OpenToSleep() != 0) return kInvalidHandle;
@@ -1460,9 +1461,11 @@ NativeHandle IoUringPoller::BackendFd() {
   int event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   epoll_event event = {.events = EPOLLIN, .data = {}};
+  epoll_event wake = {.events = EPOLLIN | EPOLLET, .data = {}};  // Nobody reads it.
   if (outer < 0 || event_fd < 0 || timer < 0 ||
       ::epoll_ctl(outer, EPOLL_CTL_ADD, event_fd, &event) < 0 ||
       ::epoll_ctl(outer, EPOLL_CTL_ADD, timer, &event) < 0 ||
+      ::epoll_ctl(outer, EPOLL_CTL_ADD, waker_->Open(), &wake) < 0 ||
       ring_.Register(uring::kRegisterEventfd, &event_fd, 1) != 0) {
     for (int fd : {outer, event_fd, timer}) {
       if (fd >= 0) ::close(fd);
@@ -1481,6 +1484,8 @@ void IoUringPoller::ArmBackend(TimePoint deadline) {
   if (dirty_.first != kNobody || ring_.unsubmitted() > 0) FlushNow();
   uint64_t count;
   static_cast<void>(!::read(event_fd_, &count, sizeof(count)));
+  epoll_event reported[3];
+  ::epoll_wait(outer_fd_, reported, 3, 0);               // Takes the wakes up to now.
   const TimePoint past = TimePoint::FromNanoseconds(1);  // Zero would disarm.
   const bool is_due = !ended_.empty() || dirty_.first != kNobody || starved_.first != kNobody ||
                       failed_ != 0 || ring_.Peek() != nullptr || ring_.MustEnter() || was_woken_ ||

@@ -127,7 +127,8 @@ class Poller {
 
   // Makes `BackendFd()` readable at `deadline` at the latest; at once if something
   // waits for `Collect()`. Whoever lives in a foreign loop calls it after each
-  // round.
+  // round, and looks afterwards for what other threads have posted: a wake that comes
+  // during the call may be forgotten.
   virtual void ArmBackend(TimePoint deadline) { static_cast<void>(deadline); }
 
   // Operations that the kernel has yet to end. Virtual time stands still, and

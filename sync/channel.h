@@ -207,6 +207,10 @@ class [[nodiscard]] ChannelReceiveAwaiter : public Waiter {
 template <class T>
 class Channel {
  public:
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                "values lie in frames of coroutines, which are no more strictly aligned than "
+                "this: send a std::unique_ptr");
+
   static constexpr size_t kUnbounded = std::numeric_limits<size_t>::max();
 
   explicit Channel(size_t capacity = 0) : capacity_(capacity) {}

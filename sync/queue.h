@@ -165,6 +165,10 @@ class [[nodiscard]] QueuePutAwaiter {
 template <class T, class Items>
 class QueueOf : public QueueState {
  public:
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                "items lie in frames of coroutines, which are no more strictly aligned than this: "
+                "put a std::unique_ptr");
+
   using ValueType = T;
 
   size_t Size() const { return items_.size(); }
