@@ -48,8 +48,8 @@ Coro<bool> DoneWithin(Servers servers, absl::Duration time, SignalReceiver* rece
   co_return is_done;
 }
 
-Coro<ShutdownReport> ShutDownUnless(Servers servers, ShutdownOptions options,
-                                    SignalReceiver* receiver) {
+Coro<ShutdownReport> ShutDownInSteps(const Servers& servers, const ShutdownOptions& options,
+                                     SignalReceiver* receiver) {
   ShutdownReport report;
   for (Server* server : servers) {
     server->Close();
@@ -72,10 +72,19 @@ Coro<ShutdownReport> ShutDownUnless(Servers servers, ShutdownOptions options,
   co_return report;
 }
 
+// Because of `signal`, and `receiver` has those that come meanwhile; 0 and null: neither.
+Coro<ShutdownReport> ShutDownBecauseOf(int signal, SignalReceiver* receiver, Servers servers,
+                                       ShutdownOptions options) {
+  ShutdownReport report = co_await ShutDownInSteps(servers, options, receiver);
+  report.signal = signal;
+  if (options.on_stopped != nullptr) options.on_stopped(report);
+  co_return report;
+}
+
 }  // namespace
 
 Coro<ShutdownReport> ShutDown(std::vector<Server*> servers, ShutdownOptions options) {
-  return ShutDownUnless(std::move(servers), std::move(options), nullptr);
+  return ShutDownBecauseOf(0, nullptr, std::move(servers), std::move(options));
 }
 
 Coro<ShutdownReport> ServeUntilSignal(std::vector<Server*> servers, ServeOptions options) {
@@ -85,13 +94,21 @@ Coro<ShutdownReport> ServeUntilSignal(std::vector<Server*> servers, ServeOptions
     for (Server* server : servers) server->Close();
   }
   const int number = std::move(signal).value();  // Throws if this was cancelled.
-  ShutdownReport report = co_await ShutDownUnless(std::move(servers), options, &receiver);
-  report.signal = number;
-  co_return report;
+  co_return co_await ShutDownBecauseOf(number, &receiver, std::move(servers), options);
 }
 
 Coro<ShutdownReport> ServeUntilSignal(Server& server, ServeOptions options) {
   return ServeUntilSignal(std::vector<Server*>(1, &server), std::move(options));
+}
+
+Coro<void> ServeUntilCancelled(std::vector<Server*> servers, ShutdownOptions options) {
+  Outcome<void> waited = co_await NoThrow(Sleep(absl::InfiniteDuration()));
+  co_await ShutDown(std::move(servers), options);
+  waited.value();  // Throws: there is no other end.
+}
+
+Coro<void> ServeUntilCancelled(Server& server, ShutdownOptions options) {
+  return ServeUntilCancelled(std::vector<Server*>(1, &server), std::move(options));
 }
 
 }  // namespace weft

@@ -16,6 +16,14 @@
 
 namespace weft {
 
+// How a shutdown went.
+struct ShutdownReport {
+  int signal = 0;        // Which one it was; 0 for ShutDown().
+  size_t open = 0;       // Connections, when the servers stopped to listen.
+  size_t cancelled = 0;  // Handlers that were not over by the end of the grace.
+  size_t aborted = 0;    // Connections that were cut off after that.
+};
+
 // How servers are shut down.
 struct ShutdownOptions {
   ShutdownOptions() {}
@@ -30,20 +38,15 @@ struct ShutdownOptions {
   // Called when the servers listen no more. Here an application says good-bye, ends
   // connections that are idle (Server::CloseClients()), stops what feeds the others.
   std::function<void()> on_stopping;
+
+  // Called at the end, with what is returned.
+  std::function<void(const ShutdownReport& report)> on_stopped;
 };
 
 struct ServeOptions : ShutdownOptions {
   ServeOptions() {}
 
   SignalSet signals = SignalSet(SIGTERM, SIGINT);
-};
-
-// How it went.
-struct ShutdownReport {
-  int signal = 0;        // Which one it was; 0 for ShutDown().
-  size_t open = 0;       // Connections, when the servers stopped to listen.
-  size_t cancelled = 0;  // Handlers that were not over by the end of the grace.
-  size_t aborted = 0;    // Connections that were cut off after that.
 };
 
 // Shuts servers down, in this order: they listen no more; their handlers may finish,
@@ -67,6 +70,13 @@ Coro<ShutdownReport> ShutDown(std::vector<Server*> servers,
 Coro<ShutdownReport> ServeUntilSignal(std::vector<Server*> servers,
                                       ServeOptions options = ServeOptions());
 Coro<ShutdownReport> ServeUntilSignal(Server& server, ServeOptions options = ServeOptions());
+
+// Serves until it is cancelled, shuts down, and only then ends, with CancelledError: for
+// the main of a loop in a LoopGroup, whose Stop() cancels it. Another cancellation
+// leaves the servers closed, and what goes on in them as it is.
+Coro<void> ServeUntilCancelled(std::vector<Server*> servers,
+                               ShutdownOptions options = ShutdownOptions());
+Coro<void> ServeUntilCancelled(Server& server, ShutdownOptions options = ShutdownOptions());
 
 }  // namespace weft
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/no_throw.h"
@@ -155,6 +156,45 @@ WEFT_TEST_F(GracefulTest, TheApplicationMayEndIdleConnectionsAtOnce) {
   EXPECT_LE(Since(start), absl::Seconds(1));
   EXPECT_EQ(report.open, 1u);
   EXPECT_EQ(report.cancelled, 0u);
+}
+
+WEFT_TEST_F(GracefulTest, ACancellationShutsDownBeforeItIsThrown) {
+  Server server = co_await Start(SlowAnswers(absl::Seconds(5)));
+  std::vector<std::string> log;
+  ShutdownOptions options;
+  options.on_stopping = [&log] { log.push_back("stopping"); };
+  options.on_stopped = [&log](const ShutdownReport& report) {
+    log.push_back(
+        absl::StrCat("stopped, ", report.open, " open, ", report.cancelled, " cancelled"));
+  };
+  Task<void> serving = CreateTask(ServeUntilCancelled(server, options));
+  Connection client = co_await Ask(server, "last\n");
+  EXPECT_TRUE(server.IsServing());
+  EXPECT_THAT(log, ElementsAre());
+
+  serving.Cancel();
+  auto ended = co_await NoThrow(Task<void>(serving));
+
+  EXPECT_TRUE(ended.cancelled());
+  EXPECT_THAT(log, ElementsAre("stopping", "stopped, 1 open, 0 cancelled"));
+  WEFT_EXPECT_EQ(Get(co_await client.reader.Read()), "last\n");
+}
+
+WEFT_TEST_F(GracefulTest, ASecondCancellationLeavesTheHandlersAlone) {
+  Server server = co_await Start(SlowAnswers(absl::Seconds(5)));
+  Task<void> serving = CreateTask(ServeUntilCancelled(server));
+  Connection client = co_await Ask(server, "last\n");
+  const TimePoint start = GetRunningLoop().Time();
+  serving.Cancel();
+  co_await Rounds(3);
+
+  serving.Cancel();
+  auto ended = co_await NoThrow(Task<void>(serving));
+
+  EXPECT_TRUE(ended.cancelled());
+  EXPECT_LT(Since(start), absl::Seconds(1));
+  EXPECT_FALSE(server.IsServing());
+  WEFT_EXPECT_EQ(Get(co_await client.reader.Read()), "last\n");
 }
 
 ServeOptions OnUsr1(std::vector<std::string>* log) {

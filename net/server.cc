@@ -130,30 +130,8 @@ void CheckOptions(const ServerOptions& options) {
 
 }  // namespace
 
-Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses addresses,
-                                           ServerOptions options) {
-  CheckOptions(options);
-  if (addresses.empty()) throw ValueError("addresses: there is none");
-  const bool picks_port = addresses.size() > 1 && std::any_of(addresses.begin(), addresses.end(),
-                                                              [](const SocketAddress& a) {
-                                                                return a.is_ip() && a.port() == 0;
-                                                              });
-  std::vector<Socket> sockets;
-  absl::Status bound;
-  for (int attempt = 0; attempt < kPortAttempts; ++attempt) {
-    sockets.clear();
-    bound = BindAll(addresses, options, &sockets);
-    if (bound.ok() || !picks_port || ErrnoOf(bound) != EADDRINUSE) break;
-  }
-  if (!bound.ok()) co_return bound;
-  co_return Serve(MakeState(std::move(handler), options), std::move(sockets),
-                  options.start_serving);
-}
-
-Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler,
-                                            std::vector<std::string> hosts, uint16_t port,
-                                            ServerOptions options) {
-  CheckOptions(options);
+Coro<absl::StatusOr<Addresses>> ResolveListening(std::vector<std::string> hosts, uint16_t port,
+                                                 ServerOptions options) {
   ResolveOptions resolve;
   resolve.family = options.family;
   resolve.passive = true;
@@ -168,7 +146,43 @@ Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler,
       addresses.push_back(std::move(address));
     }
   }
-  co_return co_await StartServerAt(std::move(handler), std::move(addresses), options);
+  co_return addresses;
+}
+
+absl::StatusOr<std::vector<Socket>> BindListening(const Addresses& addresses,
+                                                  const ServerOptions& options) {
+  if (addresses.empty()) throw ValueError("addresses: there is none");
+  const bool picks_port = addresses.size() > 1 && std::any_of(addresses.begin(), addresses.end(),
+                                                              [](const SocketAddress& a) {
+                                                                return a.is_ip() && a.port() == 0;
+                                                              });
+  std::vector<Socket> sockets;
+  absl::Status bound;
+  for (int attempt = 0; attempt < kPortAttempts; ++attempt) {
+    sockets.clear();
+    bound = BindAll(addresses, options, &sockets);
+    if (bound.ok() || !picks_port || ErrnoOf(bound) != EADDRINUSE) break;
+  }
+  if (!bound.ok()) return bound;
+  return sockets;
+}
+
+Coro<absl::StatusOr<Server>> StartServerAt(ConnectionHandler handler, Addresses addresses,
+                                           ServerOptions options) {
+  CheckOptions(options);
+  absl::StatusOr<std::vector<Socket>> sockets = BindListening(addresses, options);
+  if (!sockets.ok()) co_return sockets.status();
+  co_return Serve(MakeState(std::move(handler), options), *std::move(sockets),
+                  options.start_serving);
+}
+
+Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler,
+                                            std::vector<std::string> hosts, uint16_t port,
+                                            ServerOptions options) {
+  CheckOptions(options);
+  absl::StatusOr<Addresses> addresses = co_await ResolveListening(std::move(hosts), port, options);
+  if (!addresses.ok()) co_return addresses.status();
+  co_return co_await StartServerAt(std::move(handler), *std::move(addresses), options);
 }
 
 Coro<absl::StatusOr<Server>> StartServerOn(ConnectionHandler handler, Socket listener,

@@ -142,6 +142,14 @@ class Server {
 
 namespace internal {
 
+// Where a server of these hosts is to listen, each address once.
+Coro<absl::StatusOr<Addresses>> ResolveListening(std::vector<std::string> hosts, uint16_t port,
+                                                 ServerOptions options);
+// Sockets that are bound to all of them that this system has; one port for those with
+// port 0. Errors: ValueError if there are none.
+absl::StatusOr<std::vector<Socket>> BindListening(const Addresses& addresses,
+                                                  const ServerOptions& options);
+
 Coro<absl::StatusOr<Server>> StartTcpServer(ConnectionHandler handler,
                                             std::vector<std::string> hosts, uint16_t port,
                                             ServerOptions options);
