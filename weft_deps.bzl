@@ -4,6 +4,7 @@
 """What weft depends on, for WORKSPACE files."""
 
 load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_archive")
+load("//third_party/llhttp:llhttp.bzl", "llhttp_repository")
 load("//third_party/openssl:openssl.bzl", "openssl_repository")
 
 def _maybe(name, **kwargs):
@@ -49,3 +50,7 @@ def weft_deps():
     # The machine's own; without it TLS is left out.
     if not native.existing_rule("weft_openssl"):
         openssl_repository(name = "weft_openssl")
+
+    # The machine's own, or the release; without it an example is left out.
+    if not native.existing_rule("weft_llhttp"):
+        llhttp_repository(name = "weft_llhttp")

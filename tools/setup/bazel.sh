@@ -39,6 +39,7 @@ fi
 install_packages "Bazel and a compiler" \
   bazel-bootstrap bazel-platforms bazel-rules-java bazel-skylib ca-certificates dpkg-dev g++
 install_if_possible "for TLS" libssl-dev
+install_if_possible "for examples:http_server" node-llhttp
 
 deps=$WEFT_CACHE/deps-1
 if [[ ! -d $deps ]]; then

@@ -11,4 +11,5 @@ cd "$WEFT_ROOT"
 source tools/setup/common.sh
 
 lock
-install_if_possible "for the tests with other people's programs" redis-tools
+install_if_possible "for the tests with other people's programs" \
+  curl netcat-openbsd openssl redis-tools socat wrk
