@@ -26,6 +26,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/async_generator.h"
 #include "weft/core/context_var.h"
+#include "weft/core/errors.h"
 #include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/shield.h"
@@ -33,12 +34,14 @@
 #include "weft/core/task.h"
 #include "weft/core/task_group.h"
 #include "weft/core/timeout.h"
+#include "weft/loop/loop_group.h"
 #include "weft/loop/loop_stats.h"
 #include "weft/loop/next_signal.h"
 #include "weft/loop/run.h"
 #include "weft/loop/thread_future.h"
 #include "weft/loop/to_thread.h"
 #include "weft/loop/watchdog.h"
+#include "weft/net/address_reservation.h"
 #include "weft/net/graceful.h"
 #include "weft/net/pipe.h"
 #include "weft/net/server.h"
@@ -542,6 +545,43 @@ int RunMain(uint16_t port) {
 }
 // [end]
 
+// [snippet loop-group]
+Coro<> ServeOn(const Addresses& addresses) {
+  ServerOptions options;
+  options.reuse_port = true;
+  absl::StatusOr<Server> server = co_await StartServer(Answer, addresses, options);
+  if (!server.ok()) throw RuntimeError(std::string(server.status().message()));
+  co_await ServeUntilCancelled(*server);
+}
+
+Coro<int> ServeOnAllCores(uint16_t port) {
+  absl::StatusOr<AddressReservation> reserved = co_await ReserveAddresses("127.0.0.1", port);
+  if (!reserved.ok()) co_return 1;
+  LoopGroup group;
+  group.RunOnEach([&](int) { return ServeOn(reserved->addresses()); });
+  co_await group.RunUntilSignal();
+  co_return 0;
+}
+// [end]
+
+// [snippet loop-group-sum]
+Coro<int> CountAll(LoopGroup& group, Coro<int> (*count)(int loop)) {
+  std::vector<ThreadFuture<int>> parts = group.RunOnEach(count);
+  int sum = 0;
+  for (ThreadFuture<int>& part : parts) sum += co_await WrapFuture(part);
+  co_return sum;
+}
+// [end]
+
+Coro<int> NumberOf(int loop) { co_return loop + 1; }
+
+WEFT_TEST_F_IN_REAL_TIME(GuideTest, CountAll) {
+  LoopGroupOptions options;
+  options.loops = 3;
+  LoopGroup group(options);
+  WEFT_EXPECT_EQ(co_await CountAll(group, NumberOf), 6);
+}
+
 bool IsHandled(int signal) {
   struct sigaction current;
   return ::sigaction(signal, nullptr, &current) == 0 && current.sa_handler != SIG_DFL;
@@ -555,6 +595,15 @@ TEST_F(GuideTest, ServeUntilSignal) {
   EXPECT_EQ(RunMain(0), 0);
   sender.join();
   EXPECT_THAT(Events(), ElementsAre("stopping", "0 requests were not finished"));
+}
+
+TEST_F(GuideTest, ServeOnAllCores) {
+  std::thread sender([] {
+    while (!IsHandled(SIGTERM)) std::this_thread::yield();
+    ::kill(::getpid(), SIGTERM);
+  });
+  EXPECT_EQ(weft::Run(ServeOnAllCores(0)), 0);
+  sender.join();
 }
 
 struct Config {
