@@ -25,7 +25,8 @@
 //     well. The kernel tries it while it takes the submission, and may not put it off
 //     (MSG_DONTWAIT), and less than all counts as an error (MSG_WAITALL): so when the
 //     call returns, those without a completion are done. Else each batch of answers
-//     would end the sleep in which the next requests are awaited.
+//     would end the sleep in which the next requests are awaited. What they hold is
+//     given back only when the sleep ends, so a sleep is not begun with much of it.
 //   * A close while a receive is in flight sends no FIN, as the request holds the
 //     file. So retiring cancels first and closes when nothing is left; for a listener
 //     in `Start()`, as somebody may want its port at once.
@@ -96,6 +97,16 @@ absl::Status SystemError(const char* call, int error) {
 
 uint32_t ClampSize(size_t size) { return static_cast<uint32_t>(std::min<size_t>(size, 1u << 30)); }
 
+// What it is to send.
+int64_t SizeOfSend(const Operation* op) {
+  if (op->opcode == OpCode::kSend) return ClampSize(op->buffer.size);
+  int64_t size = 0;
+  for (size_t i = 0; i < op->buffers.count; ++i) {
+    size += static_cast<int64_t>(op->buffers.data[i].size);
+  }
+  return size;
+}
+
 uint64_t Address(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
 void CloseNow(int64_t handle) { internal::Close(static_cast<NativeHandle>(handle)); }
@@ -145,6 +156,8 @@ class IoUringPoller final : public Poller {
 
  private:
   enum Direction : uint8_t { kRead = 0, kWrite = 1 };
+
+  enum class Kind : uint8_t { kUnknown, kStream, kMessages };
 
   enum class Phase : uint8_t {
     kQueued,    // To be submitted, or waiting for those before it.
@@ -197,7 +210,8 @@ class IoUringPoller final : public Poller {
     bool has_bank() const { return bank != nullptr || bank_error != 0; }
 
     List<Operation> queue[2];  // In the order of starting; the first may be in flight.
-    List<Operation> waits;     // kWaitReadable, kWaitWritable: all may be.
+    // kWaitReadable, kWaitWritable: one of each is asked for, and says it for all.
+    List<Operation> waits;
     // What has come for one who had no buffer: announced, and not fetched yet, or left
     // behind by one who gave up.
     char* bank = nullptr;
@@ -215,6 +229,7 @@ class IoUringPoller final : public Poller {
     bool has_lent = false;    // One is announced and not fetched: others wait.
     bool was_kept = false;    // Retired since, and kept open: `bank` may be another file's.
     bool maybe_more = true;   // For all we know there is something to receive.
+    Kind kind = Kind::kUnknown;
   };
 
   // Entries by number, in a list.
@@ -224,6 +239,9 @@ class IoUringPoller final : public Poller {
   };
 
   static constexpr int32_t kNobody = -1;
+  // How much of what was sent may be kept over a sleep: as much as a hundred large
+  // answers, so that a call more for them all does not count.
+  static constexpr size_t kMostQuietBytes = 1024 * 1024;
   static constexpr uint64_t kTagMask = 7;
   static constexpr uint64_t kListenerTag = 1;
   static constexpr uint64_t kWakerTag = 2;
@@ -266,6 +284,7 @@ class IoUringPoller final : public Poller {
   void FlushListener(NativeHandle handle, Entry* entry);
   void Submit(Entry* entry, Operation* op);
   bool FillIn(Entry* entry, Operation* op, uring::Sqe* sqe);
+  static bool KeepsMessages(Entry* entry, NativeHandle handle);
   void SubmitPoll(Operation* op, bool to_write);
   bool SubmitCancel(uint64_t user_data);
   bool SubmitCancelOf(Operation* op);
@@ -279,6 +298,7 @@ class IoUringPoller final : public Poller {
   int64_t OnLent(Entry* entry, Operation* op, int32_t result, uint32_t flags);
   void Again(Entry* entry, Operation* op);
   void End(Entry* entry, Operation* op, int64_t result, ReadyQueue* done);
+  void EndWaits(Entry* entry, Operation* op, int64_t result, ReadyQueue* done);
   void Finish(Operation* op, int64_t result, ReadyQueue* done);
   static void FreeHeader(Operation* op);
   void FinishQuiet(ReadyQueue* done);
@@ -316,6 +336,7 @@ class IoUringPoller final : public Poller {
   std::vector<Operation*> quiet_;  // Submitted, and to be done when the call returns.
   ReadyQueue late_;                // Writable ones, which are reported after readable ones.
   uint64_t next_sequence_ = 0;
+  size_t quiet_bytes_ = 0;    // Of quiet ones that were filled in since the last `Reap()`.
   uint32_t submissions_ = 0;  // So many entries were filled in.
   bool uses_buffers_ = false;
   bool has_orphans_to_cancel_ = false;
@@ -609,11 +630,14 @@ void IoUringPoller::FlushEntry(NativeHandle handle, Entry* entry) {
   }
   // asyncio reports the reader of a descriptor before its writer.
   for (const OpCode opcode : {OpCode::kWaitReadable, OpCode::kWaitWritable}) {
+    bool is_asked = entry->retiring != nullptr;
     for (Operation* op = entry->waits.front(); op != nullptr; op = entry->waits.Next(op)) {
       if (op->opcode != opcode) continue;
-      if (NoteOf(op)->phase == Phase::kInFlight) {
+      Note* note = NoteOf(op);
+      if (note->phase == Phase::kInFlight) {
         if (!SubmitCancelOf(op)) MarkDirty(handle, entry);
-      } else if (NoteOf(op)->phase == Phase::kQueued && entry->retiring == nullptr) {
+        if (!note->wants_cancel) is_asked = true;
+      } else if (note->phase == Phase::kQueued && !std::exchange(is_asked, true)) {
         SubmitPoll(op, opcode == OpCode::kWaitWritable);
       }
     }
@@ -761,8 +785,24 @@ bool IoUringPoller::FillIn(Entry* entry, Operation* op, uring::Sqe* sqe) {
     note->place = submissions_;
     note->is_quiet = true;
     quiet_.push_back(op);
+    quiet_bytes_ += static_cast<size_t>(SizeOfSend(op));
+  } else if (KeepsMessages(entry, op->handle)) {
+    sqe->op_flags |= MSG_DONTWAIT;
   }
   return true;
+}
+
+// Whether it is a datagram's socket, or the like. A kernel that waits by itself for room
+// begins again where it was, and it may have read the message by then: what it sends is
+// empty (seen with Unix datagrams on 6.18). So the wait is one of ours.
+bool IoUringPoller::KeepsMessages(Entry* entry, NativeHandle handle) {
+  if (entry->kind == Kind::kUnknown) {
+    int type = SOCK_STREAM;
+    socklen_t size = sizeof(type);
+    ::getsockopt(static_cast<int>(handle), SOL_SOCKET, SO_TYPE, &type, &size);
+    entry->kind = type == SOCK_STREAM ? Kind::kStream : Kind::kMessages;
+  }
+  return entry->kind == Kind::kMessages;
 }
 
 void IoUringPoller::SubmitPoll(Operation* op, bool to_write) {
@@ -855,19 +895,11 @@ void IoUringPoller::FinishQuiet(ReadyQueue* done) {
       quiet_[left++] = op;  // Still to be taken.
       continue;
     }
-    int64_t size = static_cast<int64_t>(op->buffer.size);
-    if (op->opcode == OpCode::kSend) {
-      size = ClampSize(op->buffer.size);
-    } else {
-      size = 0;
-      for (size_t i = 0; i < op->buffers.count; ++i) {
-        size += static_cast<int64_t>(op->buffers.data[i].size);
-      }
-    }
     NoteOf(op)->phase = Phase::kQueued;
-    End(NoteOf(op)->is_orphan ? nullptr : entries_.Find(op->handle), op, size, done);
+    End(NoteOf(op)->is_orphan ? nullptr : entries_.Find(op->handle), op, SizeOfSend(op), done);
   }
   quiet_.resize(left);
+  quiet_bytes_ = 0;
 }
 
 void IoUringPoller::OnListener(Listener* listener, int32_t result, uint32_t flags,
@@ -944,9 +976,9 @@ void IoUringPoller::OnOperation(Operation* op, int32_t result, uint32_t flags, R
 
   switch (op->opcode) {
     case OpCode::kWaitReadable:
-      return End(entry, op, std::min(result, 0), done);
+      return EndWaits(entry, op, std::min(result, 0), done);
     case OpCode::kWaitWritable:
-      return End(entry, op, std::min(result, 0), &late_);
+      return EndWaits(entry, op, std::min(result, 0), &late_);
     case OpCode::kRecvLent: {
       if (result == -ENOBUFS && goes_on) {
         buffers_.OnStarved();
@@ -983,7 +1015,8 @@ void IoUringPoller::OnOperation(Operation* op, int32_t result, uint32_t flags, R
   // It would have had to wait, and was told not to, or cannot by itself.
   if (result == -EAGAIN && op->opcode != OpCode::kConnect) {
     if (!goes_on) return End(entry, op, -ECANCELED, done);
-    note->is_polling = op->opcode != OpCode::kSend && op->opcode != OpCode::kSendMsg;
+    const bool is_send = op->opcode == OpCode::kSend || op->opcode == OpCode::kSendMsg;
+    note->is_polling = !is_send || KeepsMessages(entry, op->handle);
     note->was_tried = true;
     return Again(entry, op);
   }
@@ -1047,6 +1080,23 @@ void IoUringPoller::End(Entry* entry, Operation* op, int64_t result, ReadyQueue*
   // Also if nobody accepts any more: the listener has to be told.
   if (!entry->queue[DirectionOf(op->opcode)].empty() || entry->listener != nullptr) {
     MarkDirty(op->handle, entry);
+  }
+}
+
+// Ends a wait that was in flight, and those that wait for the same, in their order: each
+// asked for by itself would be answered in the kernel's, which is another.
+void IoUringPoller::EndWaits(Entry* entry, Operation* op, int64_t result, ReadyQueue* done) {
+  const OpCode opcode = op->opcode;
+  const NativeHandle handle = op->handle;
+  End(entry, op, result, done);
+  if (entry == nullptr || entry->retiring != nullptr || entry->waits.empty()) return;
+  MarkDirty(handle, entry);  // For those that are left.
+  if (result < 0) return;
+  for (Operation* next = entry->waits.front(); next != nullptr;) {
+    Operation* each = std::exchange(next, entry->waits.Next(next));
+    if (each->opcode == opcode && NoteOf(each)->phase == Phase::kQueued) {
+      End(entry, each, 0, done);
+    }
   }
 }
 
@@ -1209,6 +1259,7 @@ void IoUringPoller::CloseEntry(Entry* entry, Operation* op) {
   }
   DropListener(entry);
   entry->maybe_more = true;
+  entry->kind = Kind::kUnknown;
   if (op->handle < 0) {
     op->result = -EBADF;
   } else {
@@ -1249,6 +1300,7 @@ void IoUringPoller::Abandon(Entry* entry) {
   ++entry->generation;
   entry->has_lent = false;
   entry->maybe_more = true;
+  entry->kind = Kind::kUnknown;
 }
 
 // --- The ring ---
@@ -1415,9 +1467,13 @@ absl::Status IoUringPoller::Wait(TimePoint deadline, ReadyQueue* done) {
         is_nap = true;
       }
     }
+    // The kernel had no room for them, and meanwhile somebody may wait for their end.
+    const bool has_old_quiet = ABSL_PREDICT_FALSE(ring_.unsubmitted() > 0) && !quiet_.empty();
     Flush();
-    if (was_woken_ || !ended_.empty() || ring_.Peek() != nullptr || starved_.first != kNobody)
+    if (was_woken_ || !ended_.empty() || ring_.Peek() != nullptr || starved_.first != kNobody ||
+        has_old_quiet || quiet_bytes_ > kMostQuietBytes) {
       may_sleep = false;
+    }
     if (may_sleep || ring_.unsubmitted() > 0 || ring_.MustEnter()) {
       Uring::Wait wait;
       if (may_sleep) {

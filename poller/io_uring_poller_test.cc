@@ -163,6 +163,27 @@ TEST_P(IoUringPollerTest, AQuietSendOfManyPiecesIsWhole) {
   EXPECT_EQ(ReceiveNow(pair.b, 16), "one two");
 }
 
+// What is kept over a sleep is memory that nobody uses.
+TEST_P(IoUringPollerTest, ASleepIsNotBegunWithMuchThatWasSentQuietly) {
+  const std::string data(60'000, 'x');
+  std::vector<std::unique_ptr<TestOperation>> sends;
+  for (int i = 0; i < 20; ++i) {
+    sends.push_back(std::make_unique<TestOperation>());
+    sends.back()->PrepareSend(StreamPair().a, data.data(), data.size());
+    sends.back()->is_quiet = true;
+    Start(sends.back().get());
+  }
+  const TimePoint deadline = In(1'000);
+
+  Round(deadline);
+
+  EXPECT_LT(Now(), deadline);
+  for (const auto& send : sends) {
+    EXPECT_EQ(send->runs, 1);
+    EXPECT_EQ(send->result, 60'000);
+  }
+}
+
 // Whoever has written does not expect that cancelling what comes after takes it back.
 TEST_P(IoUringPollerTest, WhatWasWrittenIsSentThoughTheHandleIsRetiredAtOnce) {
   const Pair pair = TcpPair();

@@ -340,6 +340,35 @@ TEST_P(PollerConformanceTest, AUnixStreamIsReadOnPastABoundary) {
   for (int fd : pipe.fds) CloseNow(fd);
 }
 
+// A kernel that had to wait may have read the message, and forget that it did not send it.
+TEST_P(PollerConformanceTest, ADatagramThatHasToWaitIsSentWhole) {
+  for (const bool is_quiet : {false, true}) {
+    for (const bool has_pieces : {false, true}) {
+      int fds[2];
+      ASSERT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+      const NativeHandle from = Own(fds[0]), to = Own(fds[1]);
+      int before = 0;
+      while (SendNow(from, "before") == 6) ++before;
+      const Buffer pieces[] = {{const_cast<char*>("wai"), 3}, {const_cast<char*>("ting"), 4}};
+      TestOperation send;
+      if (has_pieces) {
+        send.PrepareSendMsg(from, pieces, 2);
+      } else {
+        send.PrepareSend(from, "waiting", 7);
+      }
+      send.is_quiet = is_quiet;
+      Start(&send);
+      Round(In(1));
+      EXPECT_EQ(send.runs, 0);
+
+      for (int i = 0; i < before; ++i) EXPECT_EQ(ReceiveNow(to, 16), "before");
+
+      EXPECT_EQ(RunUntilDone(&send), 7);
+      EXPECT_EQ(ReceiveNow(to, 16), "waiting");
+    }
+  }
+}
+
 TEST_P(PollerConformanceTest, UrgentDataDoesNotHideWhatFollows) {
   const Pair pair = TcpPair();
   char buffer[64];
@@ -439,6 +468,40 @@ TEST_P(PollerConformanceTest, OfOneDescriptorTheReaderIsBeforeTheWriter) {
   RunUntilDone(&writable);
 
   EXPECT_THAT(order_, ElementsAre(&readable, &writable));
+}
+
+TEST_P(PollerConformanceTest, WhoWatchTheSameAreToldInTheOrderInWhichTheyCame) {
+  const Pair pair = StreamPair();
+  TestOperation first(&order_), second(&order_), third(&order_), fourth(&order_);
+  for (TestOperation* watch : {&first, &second, &third, &fourth}) {
+    watch->PrepareWaitReadable(pair.a);
+    Start(watch);
+    Round();
+  }
+  poller().Cancel(&first);
+  RunUntilDone(&first);
+  order_.clear();
+
+  SendNow(pair.b, "x");
+  RunUntilDone(&fourth);
+
+  EXPECT_THAT(order_, ElementsAre(&second, &third, &fourth));
+}
+
+// Also if nobody else is told that the first has given up.
+TEST_P(PollerConformanceTest, ACancelledWatchLeavesTheOthers) {
+  const Pair pair = StreamPair();
+  TestOperation first, second;
+  for (TestOperation* watch : {&first, &second}) {
+    watch->PrepareWaitReadable(pair.a);
+    Start(watch);
+  }
+  Round();
+  poller().Cancel(&first);
+
+  SendNow(pair.b, "x");
+
+  EXPECT_EQ(RunUntilDone(&second), 0);
 }
 
 TEST_P(PollerConformanceTest, ACancelledWatchLeavesTheOtherDirection) {
