@@ -5,8 +5,10 @@
 
 import os
 import signal
+import re
 import subprocess
 import threading
+import unittest
 
 # More than any step takes; who waits so long has found a bug.
 PATIENCE = 60
@@ -16,6 +18,15 @@ def path(name):
     """Where the program is that the test has in its data."""
     here = os.path.join(os.environ.get("TEST_SRCDIR", "bazel-bin"), os.environ.get("TEST_WORKSPACE", ""))
     return os.path.join(here, "examples", name)
+
+
+def _skip_without_poller(errors):
+    """A backend that WEFT_POLLER names and this machine has not is no failure of the program."""
+    if os.environ.get("WEFT_POLLER"):
+        reason = re.search(r"poller '%s' does not work here: .*" % re.escape(os.environ["WEFT_POLLER"]), errors)
+        if reason:
+            print("not run on this machine: " + reason.group())
+            raise unittest.SkipTest(reason.group())
 
 
 class Result:
@@ -34,6 +45,7 @@ def run(name, *arguments, stdin="", environment=None):
         text=True,
         timeout=PATIENCE,
     )
+    _skip_without_poller(done.stderr)
     return Result(done.returncode, done.stdout, done.stderr)
 
 
@@ -56,6 +68,7 @@ class Program:
             text=True,
         )
         self.lines, self.errors = [], []
+        self._open_outputs = 2
         self._changed = threading.Condition()
         self._readers = [
             threading.Thread(target=self._read, args=pair, daemon=True)
@@ -69,6 +82,9 @@ class Program:
             with self._changed:
                 lines.append(line.rstrip("\n"))
                 self._changed.notify_all()
+        with self._changed:
+            self._open_outputs -= 1
+            self._changed.notify_all()
 
     def wait_for(self, text, count=1):
         """The count-th line of its output that has `text` in it, as soon as there is one."""
@@ -77,7 +93,9 @@ class Program:
             return [line for line in self.lines if text in line][count - 1 : count]
 
         with self._changed:
-            if not self._changed.wait_for(found, PATIENCE):
+            self._changed.wait_for(lambda: found() or self._open_outputs == 0, PATIENCE)
+            if not found():
+                _skip_without_poller("\n".join(self.errors))
                 raise AssertionError("no line with %r in %s; stderr: %s" % (text, self.lines, self.errors))
             return found()[0]
 

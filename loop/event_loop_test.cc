@@ -843,7 +843,7 @@ TEST(EventLoopUnclosedTest, TheDestructorClosesWithAWarning) {  // A-60
 
 TEST(EventLoopCreateTest, TheLoopSaysWhichPollerItHas) {
   std::unique_ptr<EventLoop> by_default = *EventLoop::Create();
-  EXPECT_EQ(by_default->poller_name(), DefaultPollerName());
+  EXPECT_EQ(by_default->poller_name(), ResolvePollerName(""));
   LoopOptions options;
   options.poller = "poll";  // On every POSIX system.
   std::unique_ptr<EventLoop> by_name = *EventLoop::Create(options);

@@ -18,6 +18,7 @@
 #include "weft/net/test_echo.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/allocation_counter.h"
+#include "weft/testing/test_poller.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
@@ -28,15 +29,21 @@ class NetAllocationTest : public NetTest {};
 WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNothing) {
   for (size_t size : {64, 2000, 20000}) {
     StreamPair pair(co_await TcpPair());
+    // As for a server's. What comes in two pieces would be echoed with a wait in between.
+    for (Connection* connection : {&pair.a, &pair.b}) {
+      EXPECT_TRUE(connection->writer.socket().SetOption(SocketOption::kNoDelay, 1).ok());
+    }
     Task<void> echo = CreateTask(EchoByFill(pair.b));
     std::string buffer(size, 'x');
-    co_await AskEcho(pair.a, buffer.data(), size, 20);
+    co_await AskEcho(pair.a, buffer.data(), size, 100);
     const int64_t before = AllocationsSoFar();
 
     co_await AskEcho(pair.a, buffer.data(), size, 1000);
 
+    // How many buffers are under way at most is the kernel's affair, if it completes.
+    const int64_t most = TestPollerCompletes() ? 2 : 0;
     if (kHasFreeLists) {
-      EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
+      EXPECT_LE(AllocationsSoFar() - before, most) << size;
     }
     pair.a.writer.Close();
     co_await echo;

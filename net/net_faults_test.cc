@@ -35,6 +35,7 @@
 #include "weft/net/unix_socket.h"
 #include "weft/poller/fault_injection.h"
 #include "weft/poller/poller_wrapper.h"
+#include "weft/testing/test_poller.h"
 
 namespace weft {
 namespace {
@@ -160,7 +161,14 @@ Coro<absl::Status> Talk(SocketAddress address) {
     connection->writer.Write(line);
     absl::Status sent = co_await connection->writer.Drain();
     if (!sent.ok()) co_return sent;
-    Text answer = co_await connection->reader.ReadLine();
+    Outcome<Text> waited =
+        co_await NoThrow(WithTimeout(absl::Minutes(1), connection->reader.ReadLine()));
+    if (!waited.has_value()) {
+      // What was to be sent was lost after Drain(), and neither end knows of that.
+      EXPECT_TRUE(TestPollerCompletes()) << DescribeException(waited.exception());
+      co_return absl::DeadlineExceededError("no answer");
+    }
+    Text answer = std::move(waited).value();
     if (!answer.ok()) co_return answer.status();
     if (answer->empty()) co_return absl::DataLossError("the end came early");
     EXPECT_EQ(*answer, line.substr(0, answer->size()));

@@ -23,6 +23,7 @@
 #include "weft/net/lines.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_net.h"
+#include "weft/testing/test_poller.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
@@ -460,7 +461,8 @@ WEFT_TEST_F(StreamReaderTest, HoldsABufferOnlyWhileSomethingIsUnread) {
   EXPECT_EQ(pool.outstanding_count(), 0u);
   pair.a.writer.Write(std::string(3000, 'x'));
   std::string text = co_await std::move(reading);
-  EXPECT_EQ(pool.outstanding_count(), 1u);
+  // A kernel that completes has filled one of its own.
+  EXPECT_EQ(pool.outstanding_count(), TestPollerCompletes() ? 0u : 1u);
   Text rest = co_await pair.b.reader.Read(10000);
   EXPECT_EQ(rest.value().size(), 2998u);
   EXPECT_EQ(pool.outstanding_count(), 0u);
@@ -542,6 +544,11 @@ WEFT_TEST_F(StreamReaderTest, WhatALoopDoesNotReadItIsToldByWriting) {
   co_await Rounds(5);
   pair.b.writer.Write("x");
   absl::Status sent = co_await pair.b.writer.Drain();
+  if (TestPollerCompletes()) {  // It is sent when the loop polls, and Drain() does not wait.
+    EXPECT_TRUE(sent.ok());
+    co_await Rounds(3);
+    sent = co_await pair.b.writer.Drain();
+  }
   EXPECT_EQ(ErrnoOf(sent), ECONNRESET) << sent;
 }
 

@@ -132,7 +132,88 @@ def weft_library(name, srcs = [], hdrs = [], deps = [], platform_deps = {}, copt
         **kwargs
     )
 
-def weft_test(name, deps = [], platform_deps = {}, own_main = False, size = "small", copts = [], linkopts = [], **kwargs):
+# The backends that a test can run on, and where each can be built. The first is what a
+# test runs on by itself.
+_POLLERS = {
+    "epoll": ["@platforms//os:linux"],
+    "io_uring": ["@platforms//os:linux"],
+    "poll": [],
+}
+
+POLLERS = _POLLERS.keys()
+
+def poller_error(package, name, pollers):
+    """What is wrong with the backends that a test names, or None.
+
+    Args:
+      package: The package of the test.
+      name: The name of the test.
+      pollers: The names of the backends.
+
+    Returns:
+      A message that names the test, the backend, and those that there are.
+    """
+    for poller in pollers:
+        if poller not in _POLLERS:
+            return "//{}:{}: there is no poller {}. Those of tools/weft.bzl are {}.".format(
+                package,
+                name,
+                poller,
+                ", ".join(POLLERS),
+            )
+    return None
+
+def _test_on_poller_impl(ctx):
+    # No script in between: what a debugger or a profiler sees is the program.
+    program = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(output = program, target_file = ctx.executable.test, is_executable = True)
+    runfiles = ctx.runfiles(files = [ctx.executable.test])
+    return [
+        DefaultInfo(
+            executable = program,
+            runfiles = runfiles.merge(ctx.attr.test[DefaultInfo].default_runfiles),
+        ),
+        testing.TestEnvironment({"WEFT_POLLER": ctx.attr.poller}),
+    ]
+
+# The program of another test, built and linked once, with WEFT_POLLER set.
+_on_poller_test = rule(
+    implementation = _test_on_poller_impl,
+    attrs = {
+        "poller": attr.string(mandatory = True),
+        "test": attr.label(cfg = "target", executable = True, mandatory = True),
+    },
+    test = True,
+)
+
+def test_on_pollers(test, pollers = POLLERS, target_compatible_with = [], **kwargs):
+    """Runs a test of this package on other backends too: TEST_on_io_uring and so on.
+
+    The test itself is the run on the first of POLLERS, Linux's default. A run on a backend
+    that does not work on the machine says so in its log, and skips: //testing:test_poller.
+
+    Args:
+      test: Its name. A GoogleTest, or a script that runs our programs.
+      pollers: The names of the backends.
+      target_compatible_with: That of the test.
+      **kwargs: Of the test: size, args, tags and the like.
+    """
+    error = poller_error(native.package_name(), test, pollers)
+    if error:
+        fail(error)
+    for poller in pollers:
+        if poller == POLLERS[0]:
+            continue
+        _on_poller_test(
+            name = "{}_on_{}".format(test, poller),
+            poller = poller,
+            target_compatible_with = target_compatible_with +
+                                     [c for c in _POLLERS[poller] if c not in target_compatible_with],
+            test = ":" + test,
+            **kwargs
+        )
+
+def weft_test(name, deps = [], platform_deps = {}, own_main = False, size = "small", copts = [], linkopts = [], pollers = [], **kwargs):
     """A GoogleTest. It may also depend on testing/, wherever it lives.
 
     Args:
@@ -143,9 +224,16 @@ def weft_test(name, deps = [], platform_deps = {}, own_main = False, size = "sma
       size: As for cc_test.
       copts: More flags for the sources.
       linkopts: More flags for the linker.
+      pollers: Backends to run on as well, each a target: see test_on_pollers(). For those
+        whose subject goes through the kernel; the program is linked once.
       **kwargs: As for cc_test.
     """
     gtest = "@com_google_googletest//:gtest" if own_main else "@com_google_googletest//:gtest_main"
+    if pollers:
+        deps = deps + ["//testing:test_poller"]
+        passed_on = ["args", "flaky", "shard_count", "tags", "target_compatible_with", "timeout"]
+        also = {key: kwargs[key] for key in passed_on if key in kwargs}
+        test_on_pollers(test = name, pollers = pollers, size = size, **also)
     cc_test(
         name = name,
         size = size,

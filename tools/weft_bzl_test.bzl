@@ -3,7 +3,7 @@
 
 """Tests of weft.bzl, run whenever //tools is loaded."""
 
-load(":weft.bzl", "order_error")
+load(":weft.bzl", "POLLERS", "order_error", "poller_error")
 
 def _expect(package, dep, fine, also = []):
     error = order_error(package, "name", [":near", dep], also)
@@ -43,6 +43,11 @@ def weft_bzl_test():
     _expect("core", "//testing/oracle:player", True, also = ["testing"])
     _expect("core", "//loop:event_loop", False, also = ["testing"])
     _expect("tools", "//bench:report", True)
+
+    if poller_error("net", "name", POLLERS):
+        fail("a poller of ours was refused")
+    if "nosuch" not in (poller_error("net", "name", ["poll", "nosuch"]) or ""):
+        fail("an unknown poller was not refused by its name")
 
     if not order_error("core", "name", select({"//conditions:default": []})):
         fail("a select() in deps was not refused")
