@@ -218,7 +218,10 @@ void StreamState::Write(std::string_view data) {
     data.remove_prefix(portion);
     if (!is_sending_ && queue.size() >= pool.slab_size()) Flush();
   }
-  if (is_sending_) return UpdatePaused();
+  if (is_sending_) {
+    send_.is_quiet = false;  // What has come now leaves when that has ended.
+    return UpdatePaused();
+  }
   if (!queue.empty() && !flush_.is_linked()) loop().round_end().PushBack(&flush_);
 }
 
@@ -231,8 +234,12 @@ void StreamState::WriteEof() {
 
 void StreamState::Flush() {
   flush_.Unlink();
-  if (is_sending_ || core()->closed) return;
-  SendQueue();
+  if (core()->closed) return;
+  if (is_sending_) {
+    send_.is_quiet = false;
+  } else {
+    SendQueue();
+  }
 }
 
 // REQUIRES: nothing is being sent.
@@ -254,7 +261,17 @@ void StreamState::SendQueue() {
     }
     if (loop().poller().Start(&send_) == StartResult::kPending) {
       is_sending_ = true;
-      return UpdatePaused();
+      UpdatePaused();
+      size_t asked = 0;
+      if (send_.opcode == OpCode::kSendMsg) {
+        for (size_t i = 0; i < send_.buffers.count; ++i) asked += pieces_[i].size;
+      } else {
+        asked = send_.buffer.size;
+      }
+      // Nothing comes after it. The loop need not wake to hear that all is well.
+      send_.is_quiet = asked == queue_.size() && filter_ == nullptr && !is_file() && !is_paused_ &&
+                       !is_closing_ && !wrote_eof_;
+      return;
     }
     if (!FinishSend()) return;
   }
