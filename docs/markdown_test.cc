@@ -29,11 +29,16 @@ namespace weft {
 namespace {
 
 const char* const kPages[] = {
-    "README.md",       "docs/tour.md",   "docs/guide.md",
-    "docs/asyncio.md", "docs/design.md", "docs/debugging.md",
+    "README.md",      "docs/tour.md",      "docs/guide.md",    "docs/asyncio.md",
+    "docs/design.md", "docs/debugging.md", "docs/backends.md",
 };
-const char* const kSources[] = {"docs/hello.cc", "docs/echo.cc", "docs/snippets_test.cc",
-                                "docs/net_snippets_test.cc", "docs/tls_snippets_test.cc"};
+const char* const kSources[] = {"docs/hello.cc",
+                                "docs/echo.cc",
+                                "docs/snippets_test.cc",
+                                "docs/net_snippets_test.cc",
+                                "docs/tls_snippets_test.cc",
+                                "docs/select_poller.cc",
+                                "docs/select_poller_test.cc"};
 
 std::vector<std::string> Lines(const std::string& path) {
   std::ifstream file(path);

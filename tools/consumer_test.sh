@@ -40,6 +40,17 @@ targets=(
         co_return *reply;
       }
       | weft::Run(Ask()) == \"hello\\n\""
+  "@weft//loop:run | weft/loop/run.h |
+      #include \"weft/poller/poller_registry.h\"
+      std::unique_ptr<weft::Poller> MakeMine() { return weft::MakePoller(\"poll\").value(); }
+      weft::Coro<bool> Two() { co_return weft::GetRunningLoop().poller_name() == \"poll\"; }
+      bool RunOnMine() {
+        weft::RegisterPoller({.name = \"mine\", .make = &MakeMine});
+        weft::RunOptions options;
+        options.poller = \"mine\";
+        return weft::Run(Two(), options);
+      }
+      | RunOnMine()"
 )
 
 root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -104,7 +115,7 @@ for target in "${targets[@]}"; do
   IFS='|' read -r -d '' label header definitions expression <<<"$target" || true
   label=${label// /} header=${header// /}
   if (($#)) && [[ " $* " != *" $label "* ]]; then continue; fi
-  program=use_$(tr -c 'a-z0-9\n' _ <<<"${label#@weft//}")
+  program=use_${#programs[@]}_$(tr -c 'a-z0-9\n' _ <<<"${label#@weft//}")
   cat >"$program.cc" <<END
 #include "$header"
 
