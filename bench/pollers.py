@@ -153,9 +153,9 @@ def as_table(runs, pollers):
                 ratio = "" if not first or poller == pollers[0] else " (%.2fx)" % (value / first)
                 cells.append(number(value, digits) + ratio)
             if any(cell != "-" for cell in cells):
-                rows.append("  " + work.name.ljust(width - 2) + "".join(cell.rjust(19) for cell in cells))
+                rows.append("  " + work.name.ljust(width - 2) + "".join(cell.rjust(22) for cell in cells))
         if rows:
-            lines.append(heading.ljust(width) + "".join(poller.rjust(19) for poller in pollers))
+            lines.append(heading.ljust(width) + "".join(poller.rjust(22) for poller in pollers))
             lines += rows + [""]
     return "\n".join(lines)
 
