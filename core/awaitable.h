@@ -94,12 +94,13 @@ class Bridge {
   }
   std::coroutine_handle<> handle() const { return handle_; }
 
-  static Bridge To(TaskState* task) { co_await Waking{task}; }
+  static Bridge To(TaskState* task) { co_await Waking(task); }
 
  private:
   // Who resumes it is done with its frame when this is called, which may be on another
   // thread: the task may go on, and destroy it.
   struct Waking {
+    explicit Waking(TaskState* waiting) : task(waiting) {}
     bool await_ready() const { return false; }
     void await_suspend(std::coroutine_handle<>) const {
       task->scheduler()->owner->QueueFromAnyThread(task);
