@@ -31,7 +31,6 @@ extern char** environ;
 namespace weft {
 namespace {
 
-
 // The path of a program; empty if it is not installed.
 std::string Find(const std::string& name) {
   const char* const path = std::getenv("PATH");
