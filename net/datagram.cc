@@ -56,23 +56,28 @@ int DatagramState::Fill() {
   return count == -EAGAIN ? 0 : count;
 }
 
-int DatagramState::Claim(bool* has_received) {
-  int number = next_;
-  if (returned_ != 0) {
-    number = absl::countr_zero(returned_);
-    returned_ &= returned_ - 1;
-  } else {
-    if (next_ == filled_) {
-      // What others have claimed they will take before the next poll.
-      if (claimed_ > 0) return kNothing;
-      *has_received = true;
-      const int count = Fill();
-      if (count <= 0) return count == 0 ? kNothing : count;
-    }
-    number = next_++;
-  }
+bool DatagramState::HasMore(bool* has_received, int* error) {
+  *error = 0;
+  if (!is_drained()) return true;
+  // What others have claimed they will take before the next poll.
+  if (claimed_ > 0) return false;
+  *has_received = true;
+  *error = std::min(Fill(), 0);
+  return !is_drained();
+}
+
+int DatagramState::Claim() {
   ++claimed_;
+  if (returned_ == 0) return next_++;
+  const int number = absl::countr_zero(returned_);
+  returned_ &= returned_ - 1;
   return number;
+}
+
+void DatagramState::GiveToReceivers() {
+  while (!is_drained() && !receivers_.empty()) {
+    static_cast<DatagramReceiver*>(receivers_.PopFront())->GiveClaim(Claim());
+  }
 }
 
 void DatagramState::PutBack(int number) {
@@ -92,15 +97,6 @@ DatagramReceiver::~DatagramReceiver() {
   if (claim_ >= 0) datagram_->ReleaseClaim();
 }
 
-// True if it has one, or there is an error; false if there is nothing.
-bool DatagramReceiver::TryToClaim(bool* has_received) {
-  const int number = datagram_->Claim(has_received);
-  if (number == DatagramState::kNothing) return false;
-  claim_ = number >= 0 ? number : -1;
-  result = number >= 0 ? 0 : number;
-  return true;
-}
-
 bool DatagramReceiver::Begin(std::coroutine_handle<> handle) {
   if (!datagram_->is_open()) {
     result = -EBADF;
@@ -108,7 +104,13 @@ bool DatagramReceiver::Begin(std::coroutine_handle<> handle) {
   }
   for (int attempt = 0;; ++attempt) {
     bool has_received = false;
-    if (datagram_->receivers().empty() && TryToClaim(&has_received)) {
+    int error = 0;
+    // If others wait there is nothing for this one: they would have it.
+    if (datagram_->receivers().empty()) {
+      if (datagram_->HasMore(&has_received, &error)) claim_ = datagram_->Claim();
+      result = error;
+    }
+    if (claim_ >= 0 || error != 0) {
       if (!has_received || SpendBudget()) return false;
       Yield(handle);
       return true;
@@ -129,20 +131,24 @@ bool DatagramReceiver::Begin(std::coroutine_handle<> handle) {
 
 void DatagramReceiver::OnDone(Runnable* runnable) {
   auto* self = static_cast<DatagramReceiver*>(runnable);
-  bool has_received = false;
-  const bool waits_on =
-      self->claim_ < 0 && self->result >= 0 && !self->is_cancelling_ && self->datagram_->is_open();
-  if (waits_on && !self->TryToClaim(&has_received)) {
-    // Another task was faster, or the kernel has dropped it.
-    self->PrepareWaitReadable(self->socket_->handle(), kWaitAgain);
-    if (self->poller().Start(self) == StartResult::kDone) {
-      self->task_->scheduler()->ready.PushBack(self);
+  if (self->claim_ < 0 && self->result >= 0) {
+    int error = -ECANCELED;
+    if (!self->is_cancelling_ && self->datagram_->is_open()) {
+      bool has_received = false;
+      // Not for this one first: others may have come before it.
+      if (self->datagram_->HasMore(&has_received, &error)) self->datagram_->GiveToReceivers();
+      // Others were faster, or the kernel has dropped it.
+      if (self->claim_ < 0 && error == 0) return self->WaitOn();
     }
-    return;
+    self->result = error;
   }
-  if (!waits_on && self->claim_ < 0 && self->result >= 0) self->result = -ECANCELED;
   self->DatagramReceiverLink::Unlink();
   self->WakeTask();
+}
+
+void DatagramReceiver::WaitOn() {
+  PrepareWaitReadable(socket_->handle(), kWaitAgain);
+  if (poller().Start(this) == StartResult::kDone) task_->scheduler()->ready.PushBack(this);
 }
 
 void DatagramReceiver::GiveClaim(int number) {

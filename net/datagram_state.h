@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -82,7 +81,7 @@ class DatagramReceiver : public DatagramReceiverLink, public SocketOperation {
 
  private:
   static void OnDone(Runnable* runnable);
-  bool TryToClaim(bool* has_received);
+  void WaitOn();
 
   IntrusivePtr<DatagramState> datagram_;
   int claim_ = -1;
@@ -92,10 +91,12 @@ class DatagramReceiver : public DatagramReceiverLink, public SocketOperation {
 // and that nobody has taken yet.
 //
 // To wait for something to receive is a wait operation, of each task that waits. When
-// it ends, the task's awaiter claims one of what there is, by one call of the socket's
-// API for many datagrams; what it does not need is there for the next. Of the tasks
-// that find nothing any more each waits again. So no operation ever holds a buffer, and
-// a wait that is cancelled puts back what it had claimed.
+// the first of them ends, what there is is received, by one call of the socket's API for
+// many datagrams, and given to those who wait, in the order in which they came: also to
+// those whose operations the kernel has not ended, and now never will, as it has nothing
+// left. So nobody waits while something is here that nobody has claimed. Who gets nothing
+// waits on; what nobody needs is there for the next. No operation ever holds a buffer,
+// and a wait that is cancelled puts back what it had claimed.
 //
 // Threads: belongs to the loop's thread; the count is not atomic.
 class DatagramState final : public PooledObject {
@@ -117,11 +118,14 @@ class DatagramState final : public PooledObject {
   // The file to be removed when it is closed.
   void OwnFile(std::string path);
 
-  // Claims one that has come, if need be after receiving what there is: its number. Or
-  // kNothing if there is nothing, or a negated errno. What is claimed stays until it is
-  // released, or is put back.
-  static constexpr int kNothing = std::numeric_limits<int>::min();
-  int Claim(bool* has_received);
+  // Sees to it that there is one that nobody has claimed, if need be by receiving: true
+  // if there is. Else `*error` is 0 for nothing, or a negated errno.
+  bool HasMore(bool* has_received, int* error);
+  // Claims the first of those: its number. It stays until it is released, or is put back.
+  // REQUIRES: HasMore().
+  int Claim();
+  // Claims for those who wait, as far as there is something.
+  void GiveToReceivers();
   const DatagramSlot& slot(int number) const { return slots_[static_cast<size_t>(number)]; }
   void ReleaseClaim() { --claimed_; }
   // For who comes next; one who waits is told.
@@ -149,6 +153,7 @@ class DatagramState final : public PooledObject {
  private:
   static constexpr int kSlots = 16;
 
+  bool is_drained() const { return returned_ == 0 && next_ == filled_; }
   int Fill();
   void CloseNow();
 

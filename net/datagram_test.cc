@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -24,8 +25,10 @@
 #include "weft/core/task.h"
 #include "weft/core/timeout.h"
 #include "weft/loop/event_loop.h"
+#include "weft/loop/run.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/test_net.h"
+#include "weft/poller/poller_registry.h"
 #include "weft/sync/event.h"
 #include "weft/testing/weft_test.h"
 
@@ -558,6 +561,93 @@ WEFT_TEST_F(DatagramTest, AStaleSocketFileIsReplacedAndOnesOwnRemoved) {
   MaybeDatagram refused = co_await OpenDatagram(options);
   EXPECT_EQ(ErrnoOf(refused.status()), EADDRINUSE);
   EXPECT_EQ(::unlink(path.c_str()), 0);
+}
+
+// Runs `main` with each of the backends that work here.
+template <class F>
+void OnEachPoller(const F& main) {
+  for (const PollerInfo& info : AvailablePollers()) {
+    if (!info.status.ok()) continue;
+    SCOPED_TRACE(info.name);
+    RunOptions options;
+    options.poller = info.name;
+    Run(main(), options);
+  }
+}
+
+Coro<void> CountReceived(Datagram& endpoint, int* got) {
+  while (true) {
+    MaybePacket packet = co_await endpoint.Receive();
+    if (!packet.ok()) co_return;
+    ++*got;
+  }
+}
+
+// Lets the loop run, until so many have come or it has polled many times: not every
+// round does.
+Coro<void> Until(const int& got, int count) {
+  for (int i = 0; i < 1000 && got < count; ++i) co_await Yield();
+}
+
+// One waits, something comes, and another comes to wait before the first has looked:
+// the kernel has told what it had to tell, and what the first leaves is the other's.
+TEST_F(DatagramTest, WhoComesToWaitLateMissesNothing) {
+  OnEachPoller([]() -> Coro<void> {
+    for (int count = 1; count <= 20; ++count) {
+      for (int rounds = 0; rounds < 4; ++rounds) {
+        Datagram server = co_await Open();
+        Datagram client = co_await OpenTo(AddressOf(server));
+        int got = 0;
+        std::vector<Task<void>> tasks;
+        tasks.push_back(CreateTask(CountReceived(server, &got)));
+        co_await Rounds(2);
+        for (int i = 0; i < count; ++i) {
+          absl::Status sent = co_await client.Send("x");
+          WEFT_EXPECT_OK(sent);
+        }
+        co_await Rounds(rounds);
+        tasks.push_back(CreateTask(CountReceived(server, &got)));
+        tasks.push_back(CreateTask(CountReceived(server, &got)));
+        co_await Until(got, count);
+        EXPECT_EQ(got, count) << "another came after " << rounds << " rounds";
+        server.Close();
+        for (Task<void>& task : tasks) co_await std::move(task);
+      }
+    }
+  });
+}
+
+// Receivers come and go at any time: nothing is here while one waits.
+TEST_F(DatagramTest, ReceiversThatComeAndGoMissNothing) {
+  OnEachPoller([]() -> Coro<void> {
+    std::mt19937 random(5);
+    Datagram server = co_await Open();
+    Datagram client = co_await OpenTo(AddressOf(server));
+    int sent_count = 0, got = 0;
+    std::vector<Task<void>> tasks;
+    for (int step = 0; step < 2000; ++step) {
+      for (uint32_t burst = random() % 25; burst > 20; --burst, ++sent_count) {
+        absl::Status sent = co_await client.Send("x");
+        WEFT_EXPECT_OK(sent);
+      }
+      if (tasks.size() < 5 && random() % 2 == 0) {
+        tasks.push_back(CreateTask(CountReceived(server, &got)));
+      }
+      co_await Rounds(static_cast<int>(random() % 3));
+      if (!tasks.empty() && random() % 3 == 0) {
+        const size_t index = random() % tasks.size();
+        tasks[index].Cancel();
+        co_await NoThrow(tasks[index]);
+        tasks.erase(tasks.begin() + static_cast<std::ptrdiff_t>(index));
+      }
+      if (step % 20 != 0) continue;
+      if (tasks.empty()) tasks.push_back(CreateTask(CountReceived(server, &got)));
+      co_await Until(got, sent_count);
+      WEFT_ASSERT_EQ(got, sent_count);
+    }
+    server.Close();
+    for (Task<void>& task : tasks) co_await NoThrow(task);
+  });
 }
 
 // Closing a loop ends what is in flight.
