@@ -44,7 +44,9 @@ struct ServerOptions {
   bool no_delay = true;                 // TCP_NODELAY.
   std::optional<KeepAlive> keep_alive;  // SO_KEEPALIVE; none: off.
 
-  // While there are so many connections, nobody is accepted.
+  // While there are so many connections, nobody is accepted. Of a server that listens at
+  // several addresses each may have one by then that the kernel has accepted: it waits,
+  // and is served when there is room.
   size_t max_connections = std::numeric_limits<size_t>::max();
 
   size_t limit = kDefaultStreamLimit;  // Of the readers.
@@ -74,7 +76,8 @@ struct ServerOptions {
 //
 // The connection is closed when its handler drops the writer, at the latest when
 // it is over. What a handler throws is reported to the loop's exception handler,
-// and its connection closed; that it was cancelled is no news.
+// and its connection closed; that it was cancelled is no news. A KeyboardInterrupt ends
+// the run besides.
 //
 // Closing, which the destructor does, ends listening. Connections that have been
 // accepted go on, and so does the handler's closure, which is kept until the last

@@ -51,6 +51,8 @@ Coro<void> Serve(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> str
     error = std::current_exception();
   }
   stream->Close();
+  // It is reported, and leaves the run all the same: as in CPython.
+  if (IsKeyboardInterrupt(error)) server->core()->owner->Interrupt();
   server->Report("Unhandled exception in client_connected_cb", std::move(error),
                  stream->socket().state()->Describe("connection", "from"));
 }
@@ -92,12 +94,16 @@ Listener::AcceptOperation::AcceptOperation(Listener* owner)
 void Listener::Start() {
   if (keep_) return;
   keep_ = IntrusivePtr<ServerState>(server_);
+  if (is_holding_) {
+    if (!HandleResult()) return;
+  }
   AcceptMore();
 }
 
 void Listener::Close() {
   RemoveSocketFile(address_.path(), std::exchange(file_, FileIdentity()));
   retry_.Cancel();
+  DropHeld();
   socket_.Close();
   // Of a kernel that completes, the end is still to come.
   if (accept_.state == Operation::State::kPending) return;
@@ -131,12 +137,18 @@ void Listener::AcceptMore() {
   }
 }
 
-// False if this is not to go on: it is closed, or pauses.
+// False if this is not to go on: it is closed, holds one for whom there is no room, or
+// pauses.
 bool Listener::HandleResult() {
   const int64_t result = accept_.result;
   if (server_->is_closed() || result == -ECANCELED || result == -EBADF) {
     // Only a kernel that completes delivers after the end.
     Discard(result);
+    keep_ = IntrusivePtr<ServerState>();
+    return false;
+  }
+  is_holding_ = result >= 0 && server_->is_full();
+  if (is_holding_) {  // Another listener was faster.
     keep_ = IntrusivePtr<ServerState>();
     return false;
   }
@@ -261,6 +273,10 @@ void ServerState::OnConnectionLost(StreamState* stream) {
   if (is_gone()) {
     closers_.WakeAll();
   } else if (was_full && is_serving_ && !core_->closed) {
+    // First those who have been accepted.
+    for (const auto& listener : listeners_) {
+      if (listener->is_holding()) listener->Start();
+    }
     for (const auto& listener : listeners_) listener->Start();
   }
   Release();

@@ -46,6 +46,7 @@ class Listener final {
   Listener(ServerState* server, Socket socket, SocketAddress address)
       : server_(server), socket_(std::move(socket)), address_(std::move(address)) {}
   Listener(const Listener&) = delete;
+  ~Listener() { DropHeld(); }
 
   const SocketAddress& address() const { return address_; }
   Socket& socket() { return socket_; }
@@ -54,6 +55,8 @@ class Listener final {
 
   // Accepts, until it is closed. Does nothing if it does already.
   void Start();
+  // Whether somebody was accepted who waits for room.
+  bool is_holding() const { return is_holding_; }
   void Close();
 
  private:
@@ -67,6 +70,9 @@ class Listener final {
   bool HandleResult();
   void Pause(int error);
   void Discard(int64_t accepted);
+  void DropHeld() {
+    if (std::exchange(is_holding_, false)) Discard(accept_.result);
+  }
 
   ServerState* const server_;
   Socket socket_;
@@ -76,6 +82,7 @@ class Listener final {
   IntrusivePtr<ServerState> keep_;
   AcceptOperation accept_{this};
   SockAddr peer_;
+  bool is_holding_ = false;  // What `accept_` has, of `peer_`, is to be served yet.
   TimerHandle retry_;
 };
 

@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -31,6 +34,8 @@
 #include "weft/net/errno_status.h"
 #include "weft/net/test_net.h"
 #include "weft/poller/fake_poller.h"
+#include "weft/poller/poller_registry.h"
+#include "weft/sync/event.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
@@ -484,6 +489,118 @@ WEFT_TEST_F(ServerTest, AtMostSoManyConnections) {
   a.writer.Close();
   Text text = co_await c.reader.ReadLine();
   EXPECT_EQ(text.value(), "c\n");
+}
+
+// Of all listeners together; whom the second has accepted by then is served later.
+TEST_F(ServerTest, AtMostSoManyConnectionsByAllListeners) {
+  auto main = []() -> Coro<void> {
+    constexpr size_t kRoom = 2;
+    Server* running = nullptr;
+    size_t most = 0, served = 0;
+    auto handler = [&](StreamReader reader, StreamWriter writer) -> Coro<void> {
+      most = std::max(most, running->connection_count());
+      ++served;
+      co_await Echo(std::move(reader), std::move(writer));
+    };
+    ServerOptions options;
+    options.max_connections = kRoom;
+    Addresses addresses;
+    for (uint8_t i = 1; i <= 3; ++i) {
+      addresses.push_back(SocketAddress::Ipv4({127, 0, 0, i}, 0));
+    }
+    MaybeServer server = co_await StartServer(Take(handler), addresses, options);
+    WEFT_ASSERT_OK(server.status());
+    running = &*server;
+    auto client = [](SocketAddress address) -> Coro<std::string> {
+      MaybeConnection connection = co_await OpenConnection(address);
+      if (!connection.ok()) co_return std::string(connection.status().message());
+      std::string answer = co_await Ask(*connection, "x");
+      co_return answer;
+    };
+    std::vector<Task<std::string>> clients;
+    for (int i = 0; i < 30; ++i) {
+      clients.push_back(CreateTask(client, server->addresses()[static_cast<size_t>(i % 3)]));
+    }
+    for (Task<std::string>& task : clients) {
+      std::string answer = co_await task;
+      EXPECT_EQ(answer, "x\n");
+    }
+    EXPECT_EQ(served, 30u);
+    EXPECT_LE(most, kRoom);
+
+    // What waits for room when the server is closed is closed.
+    std::vector<Connection> open;
+    for (int i = 0; i < 5; ++i) {
+      const SocketAddress address = server->addresses()[static_cast<size_t>(i % 3)];
+      MaybeConnection one = co_await OpenConnection(address);
+      WEFT_ASSERT_OK(one.status());
+      open.push_back(*std::move(one));
+    }
+    co_await Rounds(1000);
+    EXPECT_EQ(server->connection_count(), kRoom);
+    server->Close();
+    size_t answered = 0;
+    for (Connection& one : open) {
+      one.writer.Write("y\n");
+      Text text = co_await one.reader.ReadLine();
+      if (text.ok() && *text == "y\n") ++answered;
+    }
+    EXPECT_EQ(answered, kRoom);
+    open.clear();
+    co_await server->WaitClosed();
+  };
+  for (const PollerInfo& info : AvailablePollers()) {
+    if (!info.status.ok()) continue;
+    SCOPED_TRACE(info.name);
+    RunOptions options;
+    options.poller = info.name;
+    weft::Run(main(), options);
+  }
+}
+
+// Nothing is left if the loop goes while somebody waits for room.
+TEST_F(ServerTest, LoopClosesWhileAConnectionWaitsForRoom) {
+  std::unique_ptr<EventLoop> loop = EventLoop::Create().value();
+  loop->SetExceptionHandler([](EventLoop&, const ExceptionContext&) {});
+  auto main = []() -> Coro<void> {
+    ServerOptions options;
+    options.max_connections = 1;
+    Addresses addresses = {SocketAddress::Ipv4Loopback(0), SocketAddress::Ipv4({127, 0, 0, 2}, 0)};
+    MaybeServer server = co_await StartServer(Echo, addresses, options);
+    WEFT_ASSERT_OK(server.status());
+    MaybeConnection a = co_await OpenConnection(server->addresses()[0]);
+    MaybeConnection b = co_await OpenConnection(server->addresses()[1]);
+    Event never;
+    co_await never.Wait();
+  };
+  Task<void> running = loop->CreateTask(main());
+  for (int i = 0; i < 500; ++i) loop->RunOnce(absl::ZeroDuration());
+  loop->Close();
+}
+
+// As in CPython: it is reported, and the run ends with it.
+TEST_F(ServerTest, AHandlersKeyboardInterruptEndsTheRun) {
+  std::vector<std::string> reports;
+  bool goes_on = false;
+  auto main = [&]() -> Coro<void> {
+    GetRunningLoop().SetExceptionHandler([&reports](EventLoop&, const ExceptionContext& context) {
+      reports.push_back(context.message);
+    });
+    auto handler = [](StreamReader reader, StreamWriter) -> Coro<void> {
+      Text line = co_await reader.ReadLine();
+      throw KeyboardInterrupt();
+    };
+    MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+    Connection client = co_await Connect(*server);
+    std::string none = co_await Ask(client, "x");
+    co_await Sleep(absl::Seconds(1));
+    goes_on = true;
+  };
+
+  EXPECT_THROW(weft::Run(main()), KeyboardInterrupt);
+
+  EXPECT_FALSE(goes_on);
+  EXPECT_THAT(reports, ElementsAre("Unhandled exception in client_connected_cb"));
 }
 
 WEFT_TEST_F(ServerTest, AThousandConnectionsAtOnce) {
