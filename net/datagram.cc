@@ -357,7 +357,7 @@ Coro<absl::Status> Datagram::SendSegments(std::string_view data, size_t segment_
       if (!data.empty()) co_await Yield();
       continue;
     }
-    if (result != -EAGAIN && segments > 1) {
+    if (result == -ENOSYS && segments > 1) {
       // The kernel, or the device, cannot cut.
       std::vector<Outgoing> datagrams;
       for (size_t i = 0; i < segments; ++i) {
@@ -367,6 +367,9 @@ Coro<absl::Status> Datagram::SendSegments(std::string_view data, size_t segment_
       if (!sent.ok()) co_return sent.status();
       data.remove_prefix(std::min(portion.size(), *sent * segment_size));
       continue;
+    }
+    if (result != -EAGAIN && result != -ENOSYS) {
+      co_return internal::SendError(state->socket().state().get(), result, to);
     }
     internal::SendDatagramAwaiter one(state, data.substr(0, segment_size), address);
     absl::Status status = co_await std::move(one);

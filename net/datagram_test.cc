@@ -5,6 +5,7 @@
 
 #include "weft/net/datagram.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -408,6 +409,50 @@ WEFT_TEST_F(DatagramTest, SegmentsWithoutTheKernelsHelp) {
   EXPECT_TRUE(all == data);
   absl::Status sent = co_await std::move(sending);
   WEFT_EXPECT_OK(sent);
+}
+
+// By UDP too, if not this one: a socket without checksums.
+WEFT_TEST_F(DatagramTest, SegmentsThatTheKernelRefusesToCut) {
+  Datagram server = co_await Open();
+  Datagram client = co_await OpenTo(AddressOf(server));
+  const int on = 1;
+  absl::Status set = client.socket().SetRawOption(SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on));
+  WEFT_ASSERT_OK(set);
+  absl::Status sent = co_await client.SendSegments("abcde", 2);
+  WEFT_EXPECT_OK(sent);
+  for (const std::string expected : {"ab", "cd", "e"}) {
+    std::string text = co_await Next(server);
+    EXPECT_EQ(text, expected);
+  }
+}
+
+// UDP 262, of every way to send: what has become of an earlier datagram is told, once,
+// and is no reason to try it in another way.
+WEFT_TEST_F(DatagramTest, EveryWayToSendTellsWhatBecameOfTheLastOne) {
+  Datagram gone = co_await Open();
+  Datagram client = co_await OpenTo(AddressOf(gone));
+  gone.Close();
+  co_await Rounds(2);
+  std::vector<Outgoing> two(2, Outgoing("x"));
+
+  for (int i = 0; i < 3; ++i) {
+    absl::Status sent = co_await client.Send("x");  // The answer is here when it returns.
+    WEFT_EXPECT_OK(sent);
+    sent = co_await client.SendSegments("abcde", 2);
+    EXPECT_EQ(ErrnoOf(sent), ECONNREFUSED);
+    sent = co_await client.SendSegments("abcde", 2);
+    WEFT_EXPECT_OK(sent);
+    sent = co_await client.SendSegments("a", 2);
+    EXPECT_EQ(ErrnoOf(sent), ECONNREFUSED);
+    absl::StatusOr<size_t> count = co_await client.SendMany(two);
+    WEFT_EXPECT_OK(count.status());
+    count = co_await client.SendMany(two);
+    EXPECT_EQ(ErrnoOf(count.status()), ECONNREFUSED);
+    sent = co_await client.Send("x");
+    WEFT_EXPECT_OK(sent);
+    sent = co_await client.Send("x");
+    EXPECT_EQ(ErrnoOf(sent), ECONNREFUSED);
+  }
 }
 
 WEFT_TEST_F(DatagramTest, CancellingAReceiveLosesNothing) {

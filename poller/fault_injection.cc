@@ -153,7 +153,7 @@ int FaultySocketApi::SendMany(NativeHandle socket, const DatagramSlot* slots, in
 
 int64_t FaultySocketApi::SendSegments(NativeHandle socket, const void* data, size_t size,
                                       size_t segment_size, const SockAddr& address) {
-  const int error = faults_->Next({EAGAIN, EIO, EINVAL, ENOBUFS, ENOMEM});
+  const int error = faults_->Next({EAGAIN, ENOSYS, ECONNREFUSED, ENOBUFS, ENOMEM});
   return error != 0 ? error : inner_->SendSegments(socket, data, size, segment_size, address);
 }
 

@@ -99,9 +99,10 @@ class SocketApi {
   virtual int SendMany(NativeHandle socket, const DatagramSlot* slots, int count) = 0;
 
   // Sends `size` bytes as datagrams of `segment_size`, 64 at most, the last of which may
-  // be shorter, to `address` unless its length is 0: all of them, or -EAGAIN. Another
-  // error may mean that this kernel, this device or this kind of socket cannot:
-  // SendMany() can. REQUIRES: it is a socket of UDP.
+  // be shorter, to `address` unless its length is 0: all of them, or -EAGAIN. -ENOSYS:
+  // this kernel, this device or this kind of socket cannot; SendMany() can. Any other is
+  // the error of sending, or that of a datagram before, and is told once.
+  // REQUIRES: it is a socket of UDP.
   virtual int64_t SendSegments(NativeHandle socket, const void* data, size_t size,
                                size_t segment_size, const SockAddr& address) = 0;
 

@@ -150,6 +150,15 @@ bool CutsDatagrams(NativeHandle socket) {
   socklen_t size = sizeof(value);
   return ::getsockopt(Fd(socket), IPPROTO_UDP, UDP_SEGMENT, &value, &size) == 0;
 }
+
+// Whether the kernel has refused to cut these datagrams, and not to send them: a segment
+// is larger than the path takes (EINVAL, later EMSGSIZE) or the socket has no checksums
+// (EINVAL); the device, or IPsec, leaves those to us (EIO). One that cannot be sent
+// uncut either is refused again, one by one. All else is about sending, above all what
+// the network has said of an earlier datagram: that it says once.
+bool RefusesToCut(int64_t result) {
+  return result == -EINVAL || result == -EIO || result == -EMSGSIZE || result == -EOPNOTSUPP;
+}
 #endif
 
 // What the protocol-independent options of RFC 3678 take.
@@ -380,7 +389,7 @@ class PosixSocketApi final : public SocketApi {
 #ifdef UDP_SEGMENT
     // A kernel that does not know it ignores it, and would send one large datagram.
     static const bool is_known = CutsDatagrams(socket);
-    if (!is_known) return -EOPNOTSUPP;
+    if (!is_known) return -ENOSYS;
     iovec piece = {const_cast<void*>(data), size};
     msghdr header = {};
     header.msg_iov = &piece;
@@ -395,7 +404,9 @@ class PosixSocketApi final : public SocketApi {
     part->cmsg_type = UDP_SEGMENT;
     part->cmsg_len = CMSG_LEN(sizeof(each));
     std::memcpy(CMSG_DATA(part), &each, sizeof(each));
-    return Call([&] { return ::sendmsg(Fd(socket), &header, MSG_DONTWAIT | kNoSignal); });
+    const int64_t result =
+        Call([&] { return ::sendmsg(Fd(socket), &header, MSG_DONTWAIT | kNoSignal); });
+    return RefusesToCut(result) ? -ENOSYS : result;
 #else
     static_cast<void>(socket), static_cast<void>(data), static_cast<void>(size);
     static_cast<void>(segment_size), static_cast<void>(address);
