@@ -46,6 +46,27 @@ bool NeedsFallback(int64_t result) {
   return result == -EINVAL || result == -ENOSYS || result == -EOPNOTSUPP || result == -ESPIPE;
 }
 
+// Whether the connection is lost; else the file could not be read, or somebody has closed
+// either of the two.
+bool IsLost(int64_t result) {
+  switch (-result) {
+    case EPIPE:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case ECONNREFUSED:
+    case ENOTCONN:
+    case ETIMEDOUT:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETRESET:
+    case ENETUNREACH:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // How a part of a file was sent, as far as the kernel did it.
 struct Progress {
   int64_t sent = 0;
@@ -138,7 +159,10 @@ Coro<absl::StatusOr<int64_t>> Send(IntrusivePtr<SocketState> socket, const File&
   if (is_plain) progress = co_await SendByKernel(socket, file.file(), options);
   if (progress.result == 0) co_return progress.sent;
   if (!NeedsFallback(progress.result)) {
-    co_return ErrnoStatus(progress.result, socket->Describe("send a file", "to"));
+    absl::Status error = ErrnoStatus(progress.result, socket->Describe("send a file", "to"));
+    // The kernel says it once; who writes to the stream later has to hear of it too.
+    if (sink.writer != nullptr && IsLost(progress.result)) sink.writer->state()->FailWrite(error);
+    co_return error;
   }
   if (!options.fallback) {
     co_return absl::UnimplementedError(absl::StrCat("send a file: the kernel does not send ",
@@ -170,6 +194,8 @@ void Check(const SendFileOptions& options) {
 Coro<absl::StatusOr<int64_t>> SendBehind(StreamWriter& writer, const File& file,
                                          SendFileOptions options) {
   if (writer.IsClosing()) {
+    absl::Status lost = writer.state()->CloseStatus();
+    if (!lost.ok()) co_return lost;
     co_return ErrnoStatus(-EBADF, writer.socket().state()->Describe("send a file", "to"));
   }
   absl::Status drained = co_await DrainAll(writer);

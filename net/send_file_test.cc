@@ -153,10 +153,26 @@ WEFT_TEST_F(SendFileTest, APeerThatHasGoneIsAnErrorAndNoSignal) {
   for (int i = 0; i < 4 && sent.ok(); ++i) sent = co_await SendFile(pair.a.writer, file);
   EXPECT_TRUE(ErrnoOf(sent.status()) == EPIPE || ErrnoOf(sent.status()) == ECONNRESET)
       << sent.status();
+
+  // From now on everybody is told.
+  for (int i = 0; i < 3; ++i) {
+    absl::Status drained = co_await pair.a.writer.Drain();
+    EXPECT_EQ(drained, sent.status());
+    pair.a.writer.Write("x");
+    MaybeCount again = co_await SendFile(pair.a.writer, file);
+    EXPECT_EQ(again.status(), sent.status());
+  }
   pair.a.writer.Close();
-  Coro<MaybeCount> late = SendFile(pair.a.writer, file);
-  sent = co_await std::move(late);
-  EXPECT_EQ(ErrnoOf(sent.status()), EBADF);
+  absl::Status closed = co_await pair.a.writer.WaitClosed();
+  EXPECT_EQ(closed, sent.status());
+  MaybeCount late = co_await SendFile(pair.a.writer, file);
+  EXPECT_EQ(late.status(), sent.status());
+
+  // One that was closed, and not lost.
+  StreamPair other;
+  other.a.writer.Close();
+  late = co_await SendFile(other.a.writer, file);
+  EXPECT_EQ(ErrnoOf(late.status()), EBADF);
 }
 
 WEFT_TEST_F(SendFileTest, CanBeCancelledAndClosedWhileItWaits) {

@@ -173,6 +173,9 @@ class StreamState final : public ListNode, public PooledObject {
   // Sends as much as the kernel takes now.
   void Flush();
 
+  // Nothing can be sent any more, and this is why: of several the first counts.
+  void FailWrite(absl::Status error);
+
   // Whether Drain() has nothing to do and to say.
   bool is_drained() const {
     return unsent() == 0 && !is_paused_ && !is_closing_ && write_error_.ok() && read_error_.ok() &&
@@ -272,7 +275,6 @@ class StreamState final : public ListNode, public PooledObject {
   void OnSent();
   bool FinishSend();
   void SendQueue();
-  void FailWrite(absl::Status error);
   void UpdatePaused();
   void AfterSending();
   bool HasOutput() {
