@@ -13,6 +13,7 @@
 #include "weft/net/errno_status.h"
 #include "weft/net/file.h"
 #include "weft/poller/sigpipe_posix.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft::internal {
 namespace {
@@ -64,9 +65,9 @@ absl::StatusOr<std::shared_ptr<OpenFile>> OpenFile::Open(const std::string& path
     return absl::InvalidArgumentError("open a file: its path has a NUL inside");
   }
   const int flags = FlagsOf(mode) | O_CLOEXEC;
-  const ssize_t fd =
-      Call([&] { return ::open(path.c_str(), flags, static_cast<mode_t>(permissions)); });
-  if (fd < 0) return ErrnoStatus(-errno, absl::StrCat("open ", path));
+  const int fd = internal::AboveStandardStreams(static_cast<int>(
+      Call([&] { return ::open(path.c_str(), flags, static_cast<mode_t>(permissions)); })));
+  if (fd < 0) return ErrnoStatus(fd, absl::StrCat("open ", path));
   return std::make_shared<OpenFile>(static_cast<NativeHandle>(fd), path);
 }
 

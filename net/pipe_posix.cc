@@ -19,6 +19,7 @@
 #include "weft/core/errors.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/pipe.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft {
 namespace internal {
@@ -38,13 +39,7 @@ int Borrow(int fd, bool to_read, const struct stat& status, OneWay* one_way) {
   if (can_open) {
     const int flags = (to_read ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     const int opened = ::open(absl::StrCat("/proc/self/fd/", fd).c_str(), flags);
-    if (opened > 2) return opened;
-    if (opened >= 0) {  // A number that others take for a standard stream.
-      const int own = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);
-      const int error = errno;
-      ::close(opened);
-      return own >= 0 ? own : -error;
-    }
+    if (opened >= 0) return AboveStandardStreams(opened);
   }
   const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (own < 0) return -errno;
@@ -99,18 +94,7 @@ absl::StatusOr<RawPipe> OpenRawPipe() {
   if (::pipe(ends) < 0) return ErrnoStatus(-errno, "pipe");
   for (int fd : ends) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 #endif
-  for (int& fd : ends) {
-    // Where a standard stream was closed, it would be taken for one.
-    const int high = fd > 2 ? fd : ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    if (high == fd) continue;
-    const int error = errno;
-    ::close(std::exchange(fd, high));
-    if (high >= 0) continue;
-    for (int other : ends) {
-      if (other >= 0) ::close(other);
-    }
-    return ErrnoStatus(-error, "pipe");
-  }
+  if (const int error = AboveStandardStreams(ends)) return ErrnoStatus(error, "pipe");
   RawPipe pipe;
   pipe.read_end = ends[0];
   pipe.write_end = ends[1];
@@ -126,8 +110,9 @@ absl::StatusOr<NativeHandle> OpenNamedPipe(const std::string& path, bool to_read
   };
   // Who reads and is a writer himself never sees the last one go.
   const int access = !to_read ? O_WRONLY : keep_open ? O_RDWR : O_RDONLY;
-  const int fd = ::open(path.c_str(), access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return error(-errno);
+  const int fd =
+      AboveStandardStreams(::open(path.c_str(), access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (fd < 0) return error(fd);
   struct stat status;
   if (::fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode)) return NativeHandle{fd};
   ::close(fd);

@@ -14,6 +14,7 @@
 #include "weft/net/errno_status.h"
 #include "weft/net/unix_socket.h"
 #include "weft/poller/socket_api.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft {
 
@@ -124,7 +125,12 @@ std::vector<UniqueHandle> ReceiveHandlesAwaiter::TakeHandles() {
 #ifndef MSG_CMSG_CLOEXEC
       ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 #endif
-      handles.emplace_back(fd);
+      fd = AboveStandardStreams(fd);
+      if (fd >= 0) {
+        handles.emplace_back(fd);
+      } else {
+        message_flags |= MSG_CTRUNC;  // As the kernel says of one that it has no number for.
+      }
     }
   }
   return handles;

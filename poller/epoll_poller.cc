@@ -48,6 +48,7 @@
 #include "weft/poller/eventfd_waker_linux.h"
 #include "weft/poller/readiness_table.h"
 #include "weft/poller/shortage_posix.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft {
 
@@ -237,7 +238,7 @@ bool EpollPoller::Forget(NativeHandle handle) {
 // Replaces the set by one that holds only what we know of. If there is no
 // descriptor for it, the old one stays, and the next stale event tries again.
 void EpollPoller::Rebuild() {
-  const int made = ::epoll_create1(EPOLL_CLOEXEC);
+  const int made = internal::AboveStandardStreams(::epoll_create1(EPOLL_CLOEXEC));
   if (made < 0) return;
   const int old = std::exchange(epoll_fd_, made);
   watches_waker_ = watches_waker_ && AddOwn(waker_->Open(), kWakerTag) == 0;
@@ -256,8 +257,9 @@ void EpollPoller::Rebuild() {
 
 int EpollPoller::Open() {
   if (ABSL_PREDICT_TRUE(epoll_fd_ >= 0)) return 0;
-  epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_fd_ < 0) return -errno;
+  const int opened = internal::AboveStandardStreams(::epoll_create1(EPOLL_CLOEXEC));
+  if (opened < 0) return opened;
+  epoll_fd_ = opened;
   OpenToBeWoken();
   OpenTimer();
   return 0;
@@ -278,8 +280,9 @@ int EpollPoller::OpenTimer() {
   if (ABSL_PREDICT_TRUE(timer_fd_ >= 0)) return 0;
   if (const int error = Open()) return error;
   if (timer_fd_ >= 0) return 0;
-  const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (fd < 0) return -errno;
+  const int fd =
+      internal::AboveStandardStreams(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (fd < 0) return fd;
   if (const int error = AddOwn(fd, kTimerTag)) {
     ::close(fd);
     return error;

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "weft/poller/standard_streams_posix.h"
+
 namespace weft::internal {
 
 namespace {
@@ -55,8 +57,8 @@ void EventfdWaker::Wake() noexcept {
 int EventfdWaker::Open() {
   const int open = fd_.load(std::memory_order_acquire);
   if (open >= 0) return open;
-  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) return -errno;
+  const int fd = AboveStandardStreams(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (fd < 0) return fd;
   if (fd_.exchange(fd, std::memory_order_acq_rel) == kWokenUnopened) Signal(fd);
   return fd;
 }

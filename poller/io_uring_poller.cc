@@ -75,6 +75,7 @@
 #include "weft/poller/handle_table.h"
 #include "weft/poller/perform_posix.h"
 #include "weft/poller/shortage_posix.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft {
 
@@ -916,6 +917,7 @@ void IoUringPoller::OnListener(Listener* listener, int32_t result, uint32_t flag
     return;
   }
   Entry* entry = entries_.Find(listener->handle);
+  if (result >= 0) result = internal::AboveStandardStreams(result);
   if (result >= 0) {
     // A number that the kernel has just given out cannot be in use: whatever we know of
     // it is about a file that was closed without our knowledge.

@@ -22,6 +22,7 @@
 #include <ctime>
 
 #include "weft/poller/sigpipe_posix.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft::internal {
 
@@ -122,8 +123,9 @@ int64_t Accept(int fd, Operation* op) {
     });
     // That connection has gone before we took it; there may be others behind it.
     if (result == -ECONNABORTED || result == -EPROTO) continue;
-    if (result >= 0 && op->address != nullptr) op->address->length = length;
-    return result;
+    if (result < 0) return result;
+    if (op->address != nullptr) op->address->length = length;
+    return AboveStandardStreams(static_cast<int>(result));
   }
 }
 

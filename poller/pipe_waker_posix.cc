@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 
+#include "weft/poller/standard_streams_posix.h"
+
 namespace weft::internal {
 
 namespace {
@@ -54,6 +56,7 @@ int PipeWaker::Open() {
   if (read_fd_ >= 0) return read_fd_;
   int fds[2];
   if (::pipe(fds) < 0) return -errno;
+  if (const int error = AboveStandardStreams(fds)) return error;
   for (int fd : fds) {
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     ::fcntl(fd, F_SETFL, O_NONBLOCK);

@@ -20,6 +20,7 @@
 #include "weft/poller/perform_posix.h"
 #include "weft/poller/sigpipe_posix.h"
 #include "weft/poller/socket_api.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft {
 
@@ -273,7 +274,8 @@ int SendSome(int fd, const DatagramSlot* slots, int count) {
 class PosixSocketApi final : public SocketApi {
  public:
   NativeHandle Open(SocketDomain domain, SocketType type, int protocol) override {
-    const int fd = Result(::socket(NativeDomain(domain), NativeType(type) | kOpenFlags, protocol));
+    const int fd = internal::AboveStandardStreams(
+        ::socket(NativeDomain(domain), NativeType(type) | kOpenFlags, protocol));
     if (fd >= 0) Prepare(fd);
     return fd;
   }
@@ -281,6 +283,7 @@ class PosixSocketApi final : public SocketApi {
   int OpenPair(SocketType type, NativeHandle pair[2]) override {
     int fds[2];
     if (::socketpair(AF_UNIX, NativeType(type) | kOpenFlags, 0, fds) < 0) return -errno;
+    if (const int error = internal::AboveStandardStreams(fds)) return error;
     for (int i = 0; i < 2; ++i) {
       Prepare(fds[i]);
       pair[i] = fds[i];

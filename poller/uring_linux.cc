@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "weft/core/clock.h"
+#include "weft/poller/standard_streams_posix.h"
 
 namespace weft::internal {
 
@@ -26,8 +27,7 @@ namespace {
 #endif
 
 int Setup(uint32_t entries, uring::Params* params) {
-  const long fd = ::syscall(__NR_io_uring_setup, entries, params);
-  return fd < 0 ? -errno : static_cast<int>(fd);
+  return AboveStandardStreams(static_cast<int>(::syscall(__NR_io_uring_setup, entries, params)));
 }
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
