@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <iostream>
 #include <string>
@@ -23,6 +24,7 @@
 #include "weft/examples/flags.h"
 #include "weft/loop/run.h"
 #include "weft/net/connect.h"
+#include "weft/net/errno_status.h"
 #include "weft/net/stream.h"
 
 namespace {
@@ -31,7 +33,7 @@ using weft::Coro;
 
 // What has been typed since the last call; empty at the end. The loop waits for a
 // terminal or a pipe; a file, for which nobody has to wait, it refuses to watch.
-Coro<std::string> ReadStdin() {
+Coro<absl::StatusOr<std::string>> ReadStdin() {
   weft::EventLoop& loop = weft::GetRunningLoop();
   weft::Future<> readable = loop.CreateFuture();
   const auto on_readable = [&loop, &readable] {
@@ -43,21 +45,32 @@ Coro<std::string> ReadStdin() {
 
   std::string text(4096, '\0');
   const ssize_t count = read(STDIN_FILENO, text.data(), text.size());
-  text.resize(count > 0 ? static_cast<size_t>(count) : 0);
+  if (count < 0) co_return weft::ErrnoStatus(-errno, "read the standard input");
+  text.resize(static_cast<size_t>(count));
   co_return text;
 }
 
-Coro<> SendAll(weft::StreamWriter& writer, std::vector<std::string> lines) {
+// Why it did not send all that there was to be read; whether it arrives is for who
+// receives to find out.
+Coro<absl::Status> SendAll(weft::StreamWriter& writer, std::vector<std::string> lines) {
   for (const std::string& line : lines) writer.Write(line + "\n");
-  if (lines.empty()) {
-    while (true) {
-      const std::string text = co_await ReadStdin();
-      if (text.empty()) break;
-      writer.Write(text);
-      if (absl::Status sent = co_await writer.Drain(); !sent.ok()) co_return;
-    }
+  absl::Status status;
+  while (lines.empty()) {
+    absl::StatusOr<std::string> text = co_await ReadStdin();
+    if (!text.ok()) status = text.status();
+    if (!text.ok() || text->empty()) break;
+    writer.Write(*text);
+    if (absl::Status sent = co_await writer.Drain(); !sent.ok()) break;
   }
   writer.WriteEof();  // The server answers what it has, and ends too.
+  co_return status;
+}
+
+absl::Status Print(const std::string& text) {
+  errno = 0;
+  std::cout << text << std::flush;
+  if (std::cout) return absl::OkStatus();
+  return weft::ErrnoStatus(errno == 0 ? -EIO : -errno, "write to the standard output");
 }
 
 Coro<int> Talk(const weft::Flags& flags, std::string host, uint16_t port,
@@ -66,13 +79,20 @@ Coro<int> Talk(const weft::Flags& flags, std::string host, uint16_t port,
   if (!connection.ok()) co_return flags.Fail(connection.status().message());
   auto& [reader, writer] = *connection;
 
-  weft::Task<> sender = weft::CreateTask(SendAll(writer, std::move(lines)));
+  weft::Task<absl::Status> sender = weft::CreateTask(SendAll(writer, std::move(lines)));
   while (true) {
     absl::StatusOr<std::string> line = co_await reader.ReadLine();
     if (!line.ok()) co_return flags.Fail(line.status().message());
-    if (line->empty()) co_return 0;  // The end; Run() cancels the sender if it is left.
-    std::cout << *line << std::flush;
+    if (line->empty()) break;
+    if (absl::Status printed = Print(*line); !printed.ok()) {
+      co_return flags.Fail(printed.message(), 1);
+    }
   }
+  // The end. If the sender is left, Run() cancels it.
+  if (sender.Done() && !sender.Result().ok()) {
+    co_return flags.Fail(sender.Result().message(), 1);
+  }
+  co_return 0;
 }
 
 }  // namespace

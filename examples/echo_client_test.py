@@ -71,6 +71,28 @@ class EchoClientTest(unittest.TestCase):
                 self.assertEqual(client.lines, ["goodbye"])
             thread.join()
 
+    def test_the_output_is_full(self):
+        with open("/dev/full", "w") as full:
+            done = program.run("echo_client", self.serve(), "hello", stdout=full)
+
+        self.assertEqual(done.code, 1)
+        self.assertIn("write to the standard output: No space left on device [ENOSPC]", done.err)
+
+    def test_the_input_cannot_be_read(self):
+        directory = os.open("/tmp", os.O_RDONLY)
+        self.addCleanup(os.close, directory)
+        done = program.run("echo_client", self.serve(), stdin=directory)
+
+        self.assertEqual((done.code, done.out), (1, ""))
+        self.assertIn("read the standard input: Is a directory [EISDIR]", done.err)
+
+    def test_there_is_no_input(self):
+        # Its connection has another number than the input had.
+        done = program.run("echo_client", self.serve(), closed=[0])
+
+        self.assertEqual((done.code, done.out), (1, ""))
+        self.assertIn("read the standard input: Bad file descriptor [EBADF]", done.err)
+
     def test_interrupt(self):
         with program.Program("echo_client", self.serve()) as client:
             client.type("one\n")

@@ -109,11 +109,11 @@ void Flags::PrintHelp() const {
   }
 }
 
-int Flags::Fail(std::string_view message) const {
+int Flags::Fail(std::string_view message, int code) const {
   const std::string program = usage_.substr(0, usage_.find(' '));
   std::fflush(stdout);
   std::fprintf(stderr, "%s: %s\n", program.c_str(), std::string(message).c_str());
-  return 2;
+  return code;
 }
 
 }  // namespace weft

@@ -42,8 +42,9 @@ class Flags {
   // The same for programs that take nothing but flags.
   void ParseAll(int argc, char** argv);
 
-  // Prints "echo_server: MESSAGE" to stderr, and returns 2, the exit code.
-  int Fail(std::string_view message) const;
+  // Prints "echo_server: MESSAGE" to stderr, and returns the exit code: 2, or 1 for what
+  // went wrong when it was at it.
+  int Fail(std::string_view message, int code = 2) const;
 
  private:
   struct Flag {

@@ -35,18 +35,25 @@ class Result:
         self.lines = out.splitlines()
 
 
-def run(name, *arguments, stdin="", environment=None):
-    """Runs it to its end; with these variables, too."""
+def run(name, *arguments, stdin="", stdout=subprocess.PIPE, environment=None, closed=()):
+    """Runs it to its end; with these variables, too.
+
+    Its input is a text or a file, its output a file if not the result's. Those of `closed`
+    (0, 1, 2) it does not have.
+    """
     done = subprocess.run(
         [path(name), *arguments],
-        input=stdin,
+        **({"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}),
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         env={**os.environ, **(environment or {})},
-        capture_output=True,
+        preexec_fn=lambda: [os.close(fd) for fd in closed],
         text=True,
         timeout=PATIENCE,
     )
-    _skip_without_poller(done.stderr)
-    return Result(done.returncode, done.stdout, done.stderr)
+    result = Result(done.returncode, done.stdout or "", done.stderr or "")
+    _skip_without_poller(result.stderr)
+    return result
 
 
 class Program:

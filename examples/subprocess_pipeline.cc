@@ -10,6 +10,7 @@
 // All stages run at the same time. None is held up by another but by way of its pipe,
 // and a stage that has seen enough ends those before it, as in a shell.
 
+#include <cerrno>
 #include <cstdint>
 #include <iostream>
 #include <string>
@@ -26,6 +27,7 @@
 #include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
 #include "weft/loop/run.h"
+#include "weft/net/errno_status.h"
 #include "weft/net/pipe.h"
 #include "weft/process/process.h"
 
@@ -33,23 +35,34 @@ namespace {
 
 using weft::Coro;
 
-// Copies to the end, or until nobody wants it any more; how many bytes. Both streams go
-// with it, which is how the stages on both sides learn of that.
-Coro<int64_t> Pump(weft::StreamReader from, weft::StreamWriter to) {
+struct Pumped {
+  Pumped() {}
+
   int64_t bytes = 0;
-  while (true) {
+  absl::Status status;
+};
+
+// Copies to the end, or until nobody wants it any more. Both streams go with it, which is
+// how the stages on both sides learn of that.
+Coro<Pumped> Pump(weft::StreamReader from, weft::StreamWriter to) {
+  Pumped pumped;
+  while (pumped.status.ok()) {
     absl::StatusOr<absl::Span<const char>> data = co_await from.Fill();
+    pumped.status = data.status();
     if (!data.ok() || data->empty()) break;
     to.Write(std::string_view(data->data(), data->size()));
-    bytes += static_cast<int64_t>(data->size());
+    pumped.bytes += static_cast<int64_t>(data->size());
     from.Consume(data->size());
     // Here a fast stage waits for a slow one.
-    if (absl::Status sent = co_await to.Drain(); !sent.ok()) break;
+    pumped.status = co_await to.Drain();
   }
   // Else the program might end before the last of it is out.
   to.Close();
-  static_cast<void>(co_await to.WaitClosed());
-  co_return bytes;
+  absl::Status closed = co_await to.WaitClosed();
+  pumped.status.Update(closed);
+  // Who has seen enough is no error.
+  if (weft::ErrnoOf(pumped.status) == EPIPE) pumped.status = absl::OkStatus();
+  co_return pumped;
 }
 
 Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands) {
@@ -69,21 +82,26 @@ Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands) 
   }
 
   // One pump in front of each stage, and one behind the last.
-  std::vector<Coro<int64_t>> pumps;
+  std::vector<Coro<Pumped>> pumps;
   weft::StreamReader from = *std::move(input);
   for (weft::Process& stage : stages) {
     pumps.push_back(Pump(std::move(from), std::move(stage.std_in())));
     from = std::move(stage.std_out());
   }
   pumps.push_back(Pump(std::move(from), *std::move(output)));
-  std::vector<int64_t> bytes = co_await weft::Gather(std::move(pumps));
+  std::vector<Pumped> pumped = co_await weft::Gather(std::move(pumps));
 
   int last = 0;
   for (size_t i = 0; i < stages.size(); ++i) {
     last = co_await stages[i].Wait();
-    std::cerr << commands[i] << ": " << bytes[i] << " bytes in, " << bytes[i + 1]
+    std::cerr << commands[i] << ": " << pumped[i].bytes << " bytes in, " << pumped[i + 1].bytes
               << " bytes out, exit code " << last << "\n";
   }
+  int failed = 0;
+  for (const Pumped& one : pumped) {
+    if (!one.status.ok()) failed = flags.Fail(one.status.message(), 1);
+  }
+  if (failed != 0) co_return failed;
   co_return last < 0 ? 128 - last : last;  // As shells have it.
 }
 

@@ -56,6 +56,36 @@ class SubprocessPipelineTest(unittest.TestCase):
             target.seek(0)
             self.assertEqual((code, target.read()), (0, b"FROM A FILE\n"))
 
+    def test_the_output_is_full(self):
+        with open("/dev/full", "w") as full:
+            done = program.run("subprocess_pipeline", "cat", stdin="hello\n", stdout=full)
+
+        self.assertEqual(done.code, 1)
+        self.assertIn("standard output: No space left on device [ENOSPC]", done.err)
+
+    def test_the_input_cannot_be_read(self):
+        directory = os.open("/tmp", os.O_RDONLY)
+        self.addCleanup(os.close, directory)
+        done = program.run("subprocess_pipeline", "cat", stdin=directory)
+
+        self.assertEqual((done.code, done.out), (1, ""))
+        self.assertIn("standard input: Is a directory [EISDIR]", done.err)
+
+    def test_there_is_no_input_or_output(self):
+        for fd, name in ((0, "standard input"), (1, "standard output")):
+            done = program.run("subprocess_pipeline", "cat", closed=[fd])
+
+            self.assertNotEqual(done.code, 0, name)
+            self.assertIn(name, done.err)
+
+    def test_who_wants_no_more_is_no_error(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = program.run("subprocess_pipeline", "cat", stdin="hello\n", stdout=writer)
+        os.close(writer)
+
+        self.assertEqual(done.code, 0, done.err)
+
     def test_the_last_exit_code_counts(self):
         self.assertEqual(program.run("subprocess_pipeline", "cat", "cat >/dev/null; exit 7").code, 7)
         self.assertEqual(program.run("subprocess_pipeline", "kill -9 $$").code, 137)
