@@ -52,7 +52,7 @@ def run(name, *arguments, stdin="", stdout=subprocess.PIPE, environment=None, cl
         timeout=PATIENCE,
     )
     result = Result(done.returncode, done.stdout or "", done.stderr or "")
-    _skip_without_poller(result.stderr)
+    _skip_without_poller(result.err)
     return result
 
 
