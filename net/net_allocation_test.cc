@@ -18,7 +18,6 @@
 #include "weft/net/test_echo.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/allocation_counter.h"
-#include "weft/testing/test_poller.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
@@ -40,10 +39,8 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNot
 
     co_await AskEcho(pair.a, buffer.data(), size, 1000);
 
-    // How many buffers are under way at most is the kernel's affair, if it completes.
-    const int64_t most = TestPollerCompletes() ? 2 : 0;
     if (kHasFreeLists) {
-      EXPECT_LE(AllocationsSoFar() - before, most) << size;
+      EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
     }
     pair.a.writer.Close();
     co_await echo;
