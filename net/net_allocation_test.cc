@@ -18,14 +18,21 @@
 #include "weft/net/test_echo.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/allocation_counter.h"
+#include "weft/testing/test_poller.h"
 #include "weft/testing/weft_test.h"
 
 namespace weft {
 namespace {
 
-class NetAllocationTest : public NetTest {};
+class NetAllocationTest : public NetTest {
+ protected:
+  // How many buffers are under way at once is the kernel's affair if it completes. Some more
+  // than ever may be needed, but not one for each of a thousand trips.
+  static int64_t MostNewBuffers() { return TestPollerCompletes() ? 8 : 0; }
+};
 
 WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNothing) {
+  const int64_t most = MostNewBuffers();
   for (size_t size : {64, 2000, 20000}) {
     StreamPair pair(co_await TcpPair());
     // As for a server's. What comes in two pieces would be echoed with a wait in between.
@@ -40,7 +47,7 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, StreamsInTheirSteadyStateAllocateNot
     co_await AskEcho(pair.a, buffer.data(), size, 1000);
 
     if (kHasFreeLists) {
-      EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
+      EXPECT_LE(AllocationsSoFar() - before, most) << size;
     }
     pair.a.writer.Close();
     co_await echo;
@@ -57,6 +64,7 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SoDoManyConnectionsAtOnce) {
       pairs.push_back(std::make_unique<StreamPair>());
       echoes.push_back(CreateTask(EchoByFill(pairs[i]->b)));
     }
+    const int64_t most = MostNewBuffers();
     int64_t before = 0;
     std::vector<Task<void>> asking(buffers.size());
     for (int round = 0; round < 3; ++round) {
@@ -67,7 +75,7 @@ WEFT_TEST_F_IN_REAL_TIME(NetAllocationTest, SoDoManyConnectionsAtOnce) {
       for (Task<void>& task : asking) co_await task;
     }
     if (kHasFreeLists) {
-      EXPECT_EQ(AllocationsSoFar() - before, 0) << size;
+      EXPECT_LE(AllocationsSoFar() - before, most) << size;
     }
     for (auto& pair : pairs) pair->a.writer.Close();
     for (Task<void>& task : echoes) co_await task;
