@@ -252,18 +252,20 @@ async def _wait_for(awaitable, delay):
         async with timeout(delay):
             return await awaitable
     future = asyncio.ensure_future(awaitable)
-    if not future.done():
-        woken = asyncio.get_running_loop().create_future()
-        wake = lambda _future: woken.done() or woken.set_result(None)
-        future.add_done_callback(wake)
-        try:
-            future.cancel()
-            await woken
-        finally:
-            future.remove_done_callback(wake)
-        if future.cancelled():
-            raise TimeoutError
-    return future.result()
+    if future.done():
+        return future.result()
+    woken = asyncio.get_running_loop().create_future()
+    wake = lambda _future: woken.done() or woken.set_result(None)
+    future.add_done_callback(wake)
+    try:
+        future.cancel()
+        await woken
+    finally:
+        future.remove_done_callback(wake)
+    try:  # A gather that was cancelled has a CancelledError for its error.
+        return future.result()
+    except asyncio.CancelledError as error:
+        raise TimeoutError from error
 
 
 def _gather(*futures, return_exceptions=False):
