@@ -417,7 +417,7 @@ TEST_F(CoroTest, AChainThatGoesWithItsLoopNeedsNoStack) {
 
 TEST_F(CoroTest, AllOfAChainGoesThatIsDropped) {
   internal::NeverAwaitedIsFine silence;
-  const auto link = [this](Coro<> inner, Guard guard) -> Coro<> {
+  const auto link = [](Coro<> inner, Guard guard) -> Coro<> {
     (void)guard;
     co_await std::move(inner);
   };
