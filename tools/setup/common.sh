@@ -7,6 +7,9 @@ set -euo pipefail
 
 trap 'printf "weft setup: %s, line %s: a command failed\n" "$0" "$LINENO" >&2' ERR
 
+# The compiler for macOS: macos.sh.
+zig_version=0.14.0-dev.2456
+
 say() { printf 'weft setup: %s\n' "$*" >&2; }
 
 # Says what is missing and how to get it, one line an argument, and gives up.
