@@ -9,6 +9,8 @@
 #   tools/check.sh --base REV   ... on what differs from REV
 #   tools/check.sh --all        ... on every file
 #   tools/check.sh --fast       ... not at all
+#   tools/check.sh --minutes N  clang-tidy on as many files as N minutes suffice for, those
+#                               that were changed last first; the others are counted
 #   tools/check.sh --fix        first formats what can be formatted
 #   tools/check.sh PATH...      all of them on what is in these folders, or files
 #
@@ -22,7 +24,7 @@ export WEFT_ROOT=$PWD
 export WEFT_CACHE=${XDG_CACHE_HOME:-${HOME:=$(echo ~)}/.cache}/weft
 export HOME
 
-all= fast= fix= base= paths=()
+all= fast= fix= base= minutes= paths=()
 while (($#)); do
   case $1 in
     --all) all=1 ;;
@@ -30,6 +32,10 @@ while (($#)); do
     --fix) fix=1 ;;
     --base)
       base=${2:?--base needs a revision}
+      shift
+      ;;
+    --minutes)
+      minutes=${2:?--minutes needs a number}
       shift
       ;;
     [!-]*)
@@ -40,7 +46,7 @@ while (($#)); do
       paths+=("${1%/}")
       ;;
     *)
-      sed -n '5,16s/^# \{0,1\}//p' tools/check.sh >&2
+      sed -n '5,18s/^# \{0,1\}//p' tools/check.sh >&2
       exit 2
       ;;
   esac
@@ -103,6 +109,7 @@ dependency() {
 dependency com_google_absl abseil-cpp .
 dependency com_google_googletest googletest googletest/include googlemock/include
 dependency com_github_google_benchmark google_benchmark include
+dependency weft_llhttp llhttp include
 
 passed=0 failed=0 skipped=0
 # Runs a check: its name, how many files it looks at, and a command that prints findings.
@@ -139,43 +146,65 @@ buildifier=$WEFT_CACHE/buildifier-8.2.1
 warnings=-native-cc-toolchain,-native-cc-toolchain-suite,-native-cc-common,-native-sh-binary,-native-sh-test
 lint_build() { "$buildifier" --mode=check --lint=warn --warnings="$warnings" "${build[@]}"; }
 
+# What was found clean is not looked at again until what it compiles to, its own text or the
+# check has changed: is_clean STAMP FILE FLAG... says whether, and sets mark, a file to touch.
+is_clean() {
+  local key
+  key=$({
+    printf '%s\n' "$1"
+    cat .clang-tidy "$2"
+    g++ "${@:3}" -E -P -x c++ "$2" 2>&1
+  } | sha256sum | cut -c1-40)
+  mark=$WEFT_CACHE/tidy/$key
+  [[ -e $mark ]]
+}
+
 # Each header as a translation unit of its own, with all warnings.
 compile_alone() {
-  printf '#include "weft/%s"\n' "$1" |
-    g++ "${@:2}" -Wall -Wextra -Werror -fsyntax-only -x c++ - >"$work/$$" 2>&1 || {
-    sed "s|$work/weft/||g" "$work/$$"
-    printf '%s:1: does not stand alone: include or declare what is missing above\n' "$1"
-    return 1
-  }
+  local mark
+  if is_clean alone "$@"; then return; fi
+  if printf '#include "weft/%s"\n' "$1" |
+    g++ "${@:2}" -Wall -Wextra -Werror -fsyntax-only -x c++ - >"$work/$$" 2>&1; then
+    touch "$mark"
+    return
+  fi
+  sed "s|$work/weft/||g" "$work/$$"
+  printf '%s:1: does not stand alone: include or declare what is missing above\n' "$1"
+  return 1
 }
-export -f compile_alone
 standalone() {
   printf '%s\0' "${headers[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'compile_alone "$@"' _ {} "${flags[@]}"
 }
 
-# A file that was found clean is not looked at again until what it compiles to,
-# its own text or the checks have changed.
 tidy_one() {
-  local key out
-  key=$({
-    cat .clang-tidy "$1"
-    g++ "${@:2}" -E -P "$1" 2>&1
-  } | sha256sum | cut -c1-40)
-  if [[ -e $WEFT_CACHE/tidy/$key ]]; then return; fi
+  local out mark
+  if [[ -n $tidy_until ]] && ((EPOCHSECONDS >= tidy_until)); then
+    printf '%s\n' "$1" >>"$work/unseen"
+    return
+  fi
+  if is_clean tidy "$@"; then return; fi
   if out=$(clang-tidy-19 --quiet "$1" -- "${@:2}" -Wall -Wextra 2>/dev/null); then
-    touch "$WEFT_CACHE/tidy/$key"
+    touch "$mark"
   else
     printf '%s\n' "${out//"$work/weft/"/}"
     return 1
   fi
 }
-export -f tidy_one
-export work
-tidy() {
-  mkdir -p "$WEFT_CACHE/tidy"
-  find "$WEFT_CACHE/tidy" -type f -mtime +30 -delete
-  printf '%s\0' "${sources[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'tidy_one "$@"' _ {} "${flags[@]}"
+# The sources, those that were committed last first.
+newest_first() {
+  {
+    git log --format= --name-only -n 300 2>/dev/null || true
+    printf '%s\n' "${sources[@]}"
+  } | awk -v RS='\n' 'NR == FNR { wanted[$0]; next } $0 in wanted && !seen[$0]++' <(printf '%s\n' "${sources[@]}") -
 }
+tidy() {
+  export tidy_until=${minutes:+$((EPOCHSECONDS + minutes * 60))}
+  newest_first | tr '\n' '\0' | xargs -0 -P "$(nproc)" -I{} bash -c 'tidy_one "$@"' _ {} "${flags[@]}"
+}
+export -f is_clean compile_alone tidy_one
+export work
+mkdir -p "$WEFT_CACHE/tidy"
+find "$WEFT_CACHE/tidy" -type f -mtime +30 -delete
 
 rule() { python3 tools/rules.py "$1" "${files[@]}"; }
 
@@ -201,6 +230,9 @@ check "coroutine traps of gcc 12" ${#cpp[@]} python3 tools/traps.py "${cpp[@]}"
 if [[ -z $fast ]]; then
   check "headers stand alone" ${#headers[@]} standalone
   check "clang-tidy 19" ${#sources[@]} tidy
+  if [[ -s $work/unseen ]]; then
+    printf 'not looked at by clang-tidy, as the time was up: %d files\n' "$(wc -l <"$work/unseen")"
+  fi
 fi
 
 printf 'check: %d ok, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"

@@ -2,7 +2,8 @@
 # Copyright 2026 The weft Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Installs the programs that tests talk to. Called by .ci/run: a test whose peer is
+# Installs the programs that tests talk to, and the libraries that //bench:compare is run
+# against. Called by .ci/run: a test whose peer is
 # not there says so and skips that part.
 
 : "${WEFT_ROOT:=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}"
@@ -13,3 +14,5 @@ source tools/setup/common.sh
 lock
 install_if_possible "for the tests with other people's programs" \
   curl netcat-openbsd openssl redis-tools socat wrk
+install_if_possible "for //bench:compare" \
+  libboost1.81-dev libev-dev libevent-dev liburing-dev libuv1-dev python3-uvloop

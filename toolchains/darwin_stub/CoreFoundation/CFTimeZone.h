@@ -18,7 +18,9 @@ inline constexpr CFStringEncoding kCFStringEncodingUTF8 = 0x08000100;
 inline CFTimeZoneRef CFTimeZoneCopyDefault() { return nullptr; }
 inline CFStringRef CFTimeZoneGetName(CFTimeZoneRef) { return nullptr; }
 inline CFIndex CFStringGetLength(CFStringRef) { return 0; }
-inline CFIndex CFStringGetMaximumSizeForEncoding(CFIndex length, CFStringEncoding) { return length; }
+inline CFIndex CFStringGetMaximumSizeForEncoding(CFIndex length, CFStringEncoding) {
+  return length;
+}
 inline bool CFStringGetCString(CFStringRef, char*, CFIndex, CFStringEncoding) { return false; }
 inline void CFRelease(CFTypeRef) {}
 

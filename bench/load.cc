@@ -1,20 +1,25 @@
 // Copyright 2026 The weft Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The clients of `pollers.py`: by hand and always over epoll, so that they are the same
-// whatever the server runs on. Each has one request under way. Prints one line of
+// The clients of an echo server that is measured, by hand and always over epoll, so that they
+// are the same whatever the server is made of. Each has one request under way. What the server
+// uses is read from the kernel: it need not know that it is measured. Prints one line of
 // "name value" pairs.
 //
-//   pollers_load PORT CONTROL_PORT CPU echo CONNECTIONS BYTES SECONDS
-//   pollers_load PORT CONTROL_PORT CPU accept CLIENTS SECONDS
-//   pollers_load PORT CONTROL_PORT CPU idle CONNECTIONS
-//   pollers_load PORT CONTROL_PORT CPU wake COUNT
+//   load PORT PID CPU SYSCALL_EVENT echo CONNECTIONS BYTES SECONDS
+//   load PORT PID CPU SYSCALL_EVENT accept CLIENTS SECONDS
+//   load PORT PID CPU SYSCALL_EVENT idle CONNECTIONS
+//
+// CPU is the processor to run on. SYSCALL_EVENT is the number of the kernel's event "a system
+// call begins", or -1; of the server's first thread they are counted, of its CPU time all.
 
+#include <linux/perf_event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,7 +38,7 @@ namespace {
 constexpr double kWarmUpSeconds = 0.3;
 
 [[noreturn]] void Die(const char* what) {
-  std::fprintf(stderr, "pollers_load: %s: %s\n", what, std::strerror(errno));
+  std::fprintf(stderr, "load: %s: %s\n", what, std::strerror(errno));
   std::exit(1);
 }
 
@@ -68,21 +73,63 @@ void Send(int fd, const std::string& bytes) {
   }
 }
 
-// What the server says it has used, and what the clients had done by then.
+// What the server has used, and what the clients had done by then.
 struct Sample {
-  long long cpu = 0;
-  long long syscalls = 0;
-  long long resident = 0;
+  int64_t cpu = 0;
+  int64_t syscalls = 0;
   int64_t requests = 0;
   int64_t time = 0;
 };
 
+// The server's process, seen from outside.
+class Server {
+ public:
+  Server(pid_t pid, int64_t syscall_event) : pid_(pid) {
+    if (const int error = ::clock_getcpuclockid(pid, &clock_); error != 0) {
+      errno = error;
+      Die("the server's clock");
+    }
+    if (syscall_event < 0) return;
+    perf_event_attr attributes = {};
+    attributes.type = PERF_TYPE_TRACEPOINT;
+    attributes.size = sizeof(attributes);
+    attributes.config = static_cast<uint64_t>(syscall_event);
+    // By the kernel, and without making them slower.
+    counter_ = static_cast<int>(::syscall(SYS_perf_event_open, &attributes, pid, -1, -1, 0));
+  }
+
+  int64_t CpuNanoseconds() const {
+    timespec time;
+    if (::clock_gettime(clock_, &time) < 0) Die("the server's CPU time");
+    return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  }
+
+  // -1: not counted.
+  int64_t Syscalls() const {
+    int64_t count = -1;
+    if (counter_ < 0 || ::read(counter_, &count, sizeof(count)) != sizeof(count)) return -1;
+    return count;
+  }
+
+  int64_t ResidentBytes() const {
+    const std::string path = "/proc/" + std::to_string(pid_) + "/statm";
+    long pages = 0;
+    std::FILE* file = std::fopen(path.c_str(), "re");
+    if (file == nullptr || std::fscanf(file, "%*d %ld", &pages) != 1) Die(path.c_str());
+    std::fclose(file);
+    return int64_t{pages} * ::sysconf(_SC_PAGESIZE);
+  }
+
+ private:
+  const pid_t pid_;
+  clockid_t clock_;
+  int counter_ = -1;
+};
+
 class Load {
  public:
-  Load(int port, int control_port)
-      : port_(port), epoll_(::epoll_create1(EPOLL_CLOEXEC)), control_(Connect(control_port)) {
-    Watch(control_, nullptr);
-  }
+  Load(int port, Server server)
+      : port_(port), epoll_(::epoll_create1(EPOLL_CLOEXEC)), server_(server) {}
 
   void Echo(int connections, size_t size, double seconds) {
     request_.assign(size, 'x');
@@ -106,7 +153,7 @@ class Load {
   }
 
   void Idle(int connections) {
-    const Sample before = AskAndWait();
+    const int64_t before = server_.ResidentBytes();
     for (int i = 0; i < connections; ++i) {
       const int fd = Connect(port_);
       clients_.push_back({fd, 0, 0});
@@ -114,14 +161,8 @@ class Load {
       char byte;
       if (::recv(fd, &byte, 1, 0) != 1) Die("recv");
     }
-    const Sample after = AskAndWait();
-    std::printf("bytes %.1f\n",
-                static_cast<double>(after.resident - before.resident) / connections);
-  }
-
-  void Wake(int count) {
-    Send(control_, "wake " + std::to_string(count) + "\n");
-    std::printf("wake_ns %s", ReadLine().c_str());
+    const int64_t after = server_.ResidentBytes();
+    std::printf("bytes %.1f\n", static_cast<double>(after - before) / connections);
   }
 
  private:
@@ -131,7 +172,7 @@ class Load {
     int64_t asked_at;
   };
 
-  void Watch(int fd, void* client) {
+  void Watch(int fd, Client* client) {
     epoll_event event = {};
     event.events = EPOLLIN;
     event.data.ptr = client;
@@ -156,20 +197,14 @@ class Load {
     const int64_t start = Nanoseconds();
     const auto after = [start](double by) { return start + static_cast<int64_t>(by * 1e9); };
     const int64_t moments[] = {after(kWarmUpSeconds), after(kWarmUpSeconds + seconds)};
-    size_t asked = 0;
     std::vector<epoll_event> events(256);
     while (samples_.size() < 2) {
-      if (asked == samples_.size() && Nanoseconds() >= moments[asked]) {
-        Send(control_, "stats\n");
-        ++asked;
+      if (const int64_t now = Nanoseconds(); now >= moments[samples_.size()]) {
+        samples_.push_back({server_.CpuNanoseconds(), server_.Syscalls(), requests_, now});
       }
       const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 10);
       for (int i = 0; i < count; ++i) {
         auto* client = static_cast<Client*>(events[static_cast<size_t>(i)].data.ptr);
-        if (client == nullptr) {
-          samples_.push_back(ReadSample());
-          continue;
-        }
         const ssize_t got =
             ::recv(client->fd, reply_.data(), request_.size() - client->received, MSG_DONTWAIT);
         if (got < 0 && errno == EAGAIN) continue;
@@ -206,34 +241,9 @@ class Load {
                 percentile(0.5) / 1e3, percentile(0.99) / 1e3);
   }
 
-  Sample AskAndWait() {
-    Send(control_, "stats\n");
-    return ReadSample();
-  }
-
-  Sample ReadSample() {
-    const std::string line = ReadLine();
-    Sample sample;
-    if (std::sscanf(line.c_str(), "%lld %lld %lld", &sample.cpu, &sample.syscalls,
-                    &sample.resident) != 3) {
-      Die("the server's answer");
-    }
-    sample.requests = requests_;
-    sample.time = Nanoseconds();
-    return sample;
-  }
-
-  std::string ReadLine() {
-    std::string line;
-    for (char c = 0; c != '\n'; line.push_back(c)) {
-      if (::recv(control_, &c, 1, 0) != 1) Die("recv from the server's control port");
-    }
-    return line;
-  }
-
   const int port_;
   const int epoll_;
-  const int control_;
+  const Server server_;
   std::string request_;
   std::vector<char> reply_;
   std::vector<Client> clients_;
@@ -245,13 +255,13 @@ class Load {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view what = argc > 4 ? argv[4] : "";
+  const std::string_view what = argc > 5 ? argv[5] : "";
   const auto number = [&](int i) { return i < argc ? std::atof(argv[i]) : 0; };
   const auto whole = [&](int i) { return static_cast<int>(number(i)); };
-  const bool is_complete = (what == "echo" && argc == 8) || (what == "accept" && argc == 7) ||
-                           ((what == "idle" || what == "wake") && argc == 6);
+  const bool is_complete = (what == "echo" && argc == 9) || (what == "accept" && argc == 8) ||
+                           (what == "idle" && argc == 7);
   if (!is_complete) {
-    std::fprintf(stderr, "pollers_load: for bench/pollers.py; see the top of its source\n");
+    std::fprintf(stderr, "load: for bench/measure.py; see the top of its source\n");
     return 2;
   }
   cpu_set_t cpus;
@@ -259,11 +269,10 @@ int main(int argc, char** argv) {
   CPU_SET(whole(3), &cpus);
   ::sched_setaffinity(0, sizeof(cpus), &cpus);
 
-  Load load(whole(1), whole(2));
-  if (what == "echo") load.Echo(whole(5), static_cast<size_t>(number(6)), number(7));
-  if (what == "accept") load.Accept(whole(5), number(6));
-  if (what == "idle") load.Idle(whole(5));
-  if (what == "wake") load.Wake(whole(5));
+  Load load(whole(1), Server(whole(2), whole(4)));
+  if (what == "echo") load.Echo(whole(6), static_cast<size_t>(number(7)), number(8));
+  if (what == "accept") load.Accept(whole(6), number(7));
+  if (what == "idle") load.Idle(whole(6));
   std::fflush(stdout);
   std::_Exit(0);
 }
