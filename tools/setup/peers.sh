@@ -15,4 +15,4 @@ lock
 install_if_possible "for the tests with other people's programs" \
   curl netcat-openbsd openssl redis-tools socat wrk
 install_if_possible "for //bench:compare" \
-  libboost1.81-dev libev-dev libevent-dev liburing-dev libuv1-dev python3-uvloop
+  libboost1.81-dev libev-dev libevent-dev liburing-dev libuv1-dev python3-uvloop valgrind
