@@ -7,13 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <latch>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "weft/bench/peers/posts.h"
 #include "weft/bench/peers/work.h"
 
 namespace weft::bench {
@@ -168,25 +168,12 @@ template <int kProducers>
 void Posts(int64_t count, Meter& meter) {
   asio::io_context context;
   std::optional work(asio::make_work_guard(context));
-  const int64_t each = count / kProducers;
-  int64_t left = each * kProducers;
-  std::latch start(kProducers + 1);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kProducers; ++i) {
-    threads.emplace_back([&] {
-      start.arrive_and_wait();
-      for (int64_t n = 0; n < each; ++n) {
-        asio::post(context, [&left, &work] {
-          if (--left == 0) work.reset();
-        });
-      }
+  const auto post = [&context, &work](int64_t* left) {
+    asio::post(context, [left, &work] {
+      if (--*left == 0) work.reset();
     });
-  }
-  start.arrive_and_wait();
-  meter.Begin();
-  context.run();
-  meter.End("ns", each * kProducers);
-  for (std::thread& thread : threads) thread.join();
+  };
+  MeasurePosts<kProducers>(count, meter, post, [&context] { context.run(); });
 }
 
 void PingPong(int64_t count, Meter& meter) {

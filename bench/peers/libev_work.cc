@@ -7,11 +7,10 @@
 #include <ev.h>
 
 #include <cstdint>
-#include <latch>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "weft/bench/peers/posts.h"
 #include "weft/bench/peers/work.h"
 
 namespace weft::bench {
@@ -122,12 +121,9 @@ void Lateness(int64_t count, Meter& meter) {
   meter.PrintLateness(std::move(late.late));
 }
 
-// Posts from threads: a vector under a lock, and one wake until the loop has taken it.
 struct Inbox {
   ev_async async;
-  std::mutex mutex;
-  std::vector<int64_t*> posts;
-  std::vector<int64_t*> taken;
+  LockedInbox posts;
 };
 
 template <int kProducers>
@@ -135,40 +131,13 @@ void Posts(int64_t count, Meter& meter) {
   Loop* loop = ev_loop_new(EVBACKEND_EPOLL);
   Inbox inbox;
   ev_async_init(&inbox.async, [](Loop* l, ev_async* async, int) {
-    auto* self = reinterpret_cast<Inbox*>(async);
-    {
-      std::lock_guard<std::mutex> lock(self->mutex);
-      self->taken.swap(self->posts);
-    }
-    for (int64_t* left : self->taken) {
-      if (--*left == 0) ev_break(l, EVBREAK_ALL);
-    }
-    self->taken.clear();
+    if (reinterpret_cast<Inbox*>(async)->posts.Drain()) ev_break(l, EVBREAK_ALL);
   });
   ev_async_start(loop, &inbox.async);
-  const int64_t each = count / kProducers;
-  int64_t left = each * kProducers;
-  std::latch start(kProducers + 1);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kProducers; ++i) {
-    threads.emplace_back([&] {
-      start.arrive_and_wait();
-      for (int64_t n = 0; n < each; ++n) {
-        bool is_first;
-        {
-          std::lock_guard<std::mutex> lock(inbox.mutex);
-          is_first = inbox.posts.empty();
-          inbox.posts.push_back(&left);
-        }
-        if (is_first) ev_async_send(loop, &inbox.async);
-      }
-    });
-  }
-  start.arrive_and_wait();
-  meter.Begin();
-  ev_run(loop, 0);
-  meter.End("ns", each * kProducers);
-  for (std::thread& thread : threads) thread.join();
+  const auto post = [&inbox, loop](int64_t* left) {
+    if (inbox.posts.Add(left)) ev_async_send(loop, &inbox.async);
+  };
+  MeasurePosts<kProducers>(count, meter, post, [loop] { ev_run(loop, 0); });
   ev_loop_destroy(loop);
 }
 

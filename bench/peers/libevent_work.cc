@@ -8,11 +8,10 @@
 #include <sys/time.h>
 
 #include <cstdint>
-#include <latch>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "weft/bench/peers/posts.h"
 #include "weft/bench/peers/work.h"
 
 namespace weft::bench {
@@ -145,13 +144,10 @@ void Lateness(int64_t count, Meter& meter) {
   meter.PrintLateness(std::move(late.late));
 }
 
-// Posts from threads: a vector under a lock, and an event made active.
 struct Inbox {
   event_base* base;
   event* wake;
-  std::mutex mutex;
-  std::vector<int64_t*> posts;
-  std::vector<int64_t*> taken;
+  LockedInbox posts;
 };
 
 template <int kProducers>
@@ -159,43 +155,16 @@ void Posts(int64_t count, Meter& meter) {
   evthread_use_pthreads();
   Inbox inbox;
   inbox.base = MakeBase();
-  inbox.wake = event_new(
-      inbox.base, -1, EV_PERSIST,
-      [](evutil_socket_t, short, void* data) {
-        auto* self = static_cast<Inbox*>(data);
-        {
-          std::lock_guard<std::mutex> lock(self->mutex);
-          self->taken.swap(self->posts);
-        }
-        for (int64_t* left : self->taken) {
-          if (--*left == 0) event_base_loopbreak(self->base);
-        }
-        self->taken.clear();
-      },
-      &inbox);
-  const int64_t each = count / kProducers;
-  int64_t left = each * kProducers;
-  std::latch start(kProducers + 1);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kProducers; ++i) {
-    threads.emplace_back([&] {
-      start.arrive_and_wait();
-      for (int64_t n = 0; n < each; ++n) {
-        bool is_first;
-        {
-          std::lock_guard<std::mutex> lock(inbox.mutex);
-          is_first = inbox.posts.empty();
-          inbox.posts.push_back(&left);
-        }
-        if (is_first) event_active(inbox.wake, EV_READ, 0);
-      }
-    });
-  }
-  start.arrive_and_wait();
-  meter.Begin();
-  event_base_loop(inbox.base, EVLOOP_NO_EXIT_ON_EMPTY);
-  meter.End("ns", each * kProducers);
-  for (std::thread& thread : threads) thread.join();
+  const auto on_wake = [](evutil_socket_t, short, void* data) {
+    auto* self = static_cast<Inbox*>(data);
+    if (self->posts.Drain()) event_base_loopbreak(self->base);
+  };
+  inbox.wake = event_new(inbox.base, -1, EV_PERSIST, on_wake, &inbox);
+  const auto post = [&inbox](int64_t* left) {
+    if (inbox.posts.Add(left)) event_active(inbox.wake, EV_READ, 0);
+  };
+  MeasurePosts<kProducers>(count, meter, post,
+                           [&inbox] { event_base_loop(inbox.base, EVLOOP_NO_EXIT_ON_EMPTY); });
   event_free(inbox.wake);
   event_base_free(inbox.base);
 }

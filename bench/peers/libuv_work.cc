@@ -7,11 +7,10 @@
 #include <uv.h>
 
 #include <cstdint>
-#include <latch>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "weft/bench/peers/posts.h"
 #include "weft/bench/peers/work.h"
 
 namespace weft::bench {
@@ -131,12 +130,9 @@ void Lateness(int64_t count, Meter& meter) {
   meter.PrintLateness(std::move(late.late));
 }
 
-// Posts from threads: a vector under a lock, and uv_async_send(), which coalesces.
 struct Inbox {
   uv_async_t async;
-  std::mutex mutex;
-  std::vector<int64_t*> posts;
-  std::vector<int64_t*> taken;
+  LockedInbox posts;
 };
 
 template <int kProducers>
@@ -145,39 +141,12 @@ void Posts(int64_t count, Meter& meter) {
   Loop loop;
   inbox.async.data = &inbox;
   uv_async_init(loop.get(), &inbox.async, [](uv_async_t* handle) {
-    auto* self = static_cast<Inbox*>(handle->data);
-    {
-      std::lock_guard<std::mutex> lock(self->mutex);
-      self->taken.swap(self->posts);
-    }
-    for (int64_t* left : self->taken) {
-      if (--*left == 0) uv_stop(handle->loop);
-    }
-    self->taken.clear();
+    if (static_cast<Inbox*>(handle->data)->posts.Drain()) uv_stop(handle->loop);
   });
-  const int64_t each = count / kProducers;
-  int64_t left = each * kProducers;
-  std::latch start(kProducers + 1);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kProducers; ++i) {
-    threads.emplace_back([&] {
-      start.arrive_and_wait();
-      for (int64_t n = 0; n < each; ++n) {
-        bool is_first;
-        {
-          std::lock_guard<std::mutex> lock(inbox.mutex);
-          is_first = inbox.posts.empty();
-          inbox.posts.push_back(&left);
-        }
-        if (is_first) uv_async_send(&inbox.async);
-      }
-    });
-  }
-  start.arrive_and_wait();
-  meter.Begin();
-  uv_run(loop.get(), UV_RUN_DEFAULT);
-  meter.End("ns", each * kProducers);
-  for (std::thread& thread : threads) thread.join();
+  const auto post = [&inbox](int64_t* left) {
+    if (inbox.posts.Add(left)) uv_async_send(&inbox.async);
+  };
+  MeasurePosts<kProducers>(count, meter, post, [&loop] { uv_run(loop.get(), UV_RUN_DEFAULT); });
 }
 
 struct Player {

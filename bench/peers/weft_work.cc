@@ -3,16 +3,15 @@
 
 // weft's part in compare.py, by its public interface only.
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <latch>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "weft/bench/peers/posts.h"
 #include "weft/bench/peers/work.h"
 #include "weft/core/sleep.h"
 #include "weft/core/task.h"
@@ -170,25 +169,12 @@ void Lateness(int64_t count, Meter& meter) {
 template <int kProducers>
 void Posts(int64_t count, Meter& meter) {
   std::unique_ptr<EventLoop> loop = MakeLoop();
-  const int64_t each = count / kProducers;
-  int64_t left = each * kProducers;
-  std::latch start(kProducers + 1);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kProducers; ++i) {
-    threads.emplace_back([&left, &start, each, ref = loop->Ref(), loop = loop.get()] {
-      start.arrive_and_wait();
-      for (int64_t n = 0; n < each; ++n) {
-        ref.Post([&left, loop] {
-          if (--left == 0) loop->Stop();
-        });
-      }
+  const auto post = [ref = loop->Ref(), loop = loop.get()](int64_t* left) {
+    ref.Post([left, loop] {
+      if (--*left == 0) loop->Stop();
     });
-  }
-  start.arrive_and_wait();
-  meter.Begin();
-  loop->RunForever();
-  meter.End("ns", each * kProducers);
-  for (std::thread& thread : threads) thread.join();
+  };
+  MeasurePosts<kProducers>(count, meter, post, [&loop] { loop->RunForever(); });
   loop->Close();
 }
 
