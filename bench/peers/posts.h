@@ -28,8 +28,8 @@ void MeasurePosts(int64_t count, Meter& meter, Post post, Run run) {
       for (int64_t n = 0; n < each; ++n) post(&left);
     });
   }
-  start.arrive_and_wait();
   meter.Begin();
+  start.arrive_and_wait();
   run();
   meter.End("ns", each * kProducers);
   for (std::thread& thread : threads) thread.join();
