@@ -34,6 +34,8 @@ class WatchdogTest : public ::testing::Test {
     options_.limit = absl::Milliseconds(4);
     options_.on_blocked = [this](const BlockedLoop& blocked) {
       std::lock_guard<std::mutex> lock(mutex_);
+      // A busy machine keeps a loop blocked for longer than the test does.
+      if (reports_.size() == reports_wanted_) return;
       reports_.push_back(blocked);
       if (reports_.size() == reports_wanted_) reported_.count_down();
     };
@@ -191,7 +193,9 @@ TEST_F(WatchdogTest, ByDefaultItLogs) {
 }
 
 TEST_F(WatchdogTest, SeveralWatchOneLoopAndTheLoopMayCloseFirst) {
-  auto first = std::make_unique<Watchdog>(*loop_, options_);
+  WatchdogOptions not_told = options_;
+  not_told.on_blocked = [](const BlockedLoop&) { ADD_FAILURE() << "it was destroyed before"; };
+  auto first = std::make_unique<Watchdog>(*loop_, not_told);
   auto second = std::make_unique<Watchdog>(*loop_, options_);
   first = nullptr;
   loop_->CallSoon([this] { Block(); });
