@@ -170,9 +170,13 @@ class CallbackSlot : public Timer {
 
   // Ends this use: handles that name it act on nothing from now on.
   void NextGeneration(bool cancelled) {
-    const uint64_t word = word_.load(std::memory_order_relaxed);
-    const uint64_t history = (word << 1 | (cancelled ? 1 : 0)) & kHistoryMask;
-    word_.store((Generation(word) + 1) << kGenerationShift | history, std::memory_order_relaxed);
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    // Most are never cancelled, nor posted by another thread: then there is but a number.
+    if (ABSL_PREDICT_FALSE(cancelled || (word & (kHistoryMask | kPosted)) != 0)) {
+      const uint64_t history = (word << 1 | (cancelled ? 1 : 0)) & kHistoryMask;
+      word = Generation(word) << kGenerationShift | history;
+    }
+    word_.store(word + (uint64_t{1} << kGenerationShift), std::memory_order_relaxed);
   }
   void EnterContext();
   void LeaveContext();

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
@@ -117,6 +118,25 @@ void FutureState::ReportLater(std::string message) {
       owner->MakeCallback(QueuedReport(owner, std::move(context)), created_at_));
 }
 
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void FutureState::EndIfUnreferenced() {
+  if (ABSL_PREDICT_FALSE(refs_ != callback_refs_)) return;
+  if (ABSL_PREDICT_FALSE(callback_refs_ > 0)) {
+    ++refs_;  // So that their letting go does not come back here.
+    if (!GoesOnAlone()) {
+      // Those that are queued will run and let go; those still here never run.
+      while (Runnable* waiter = waiters_.PopFront()) DropWaiter(waiter);
+    }
+    --refs_;
+    if (callback_refs_ > 0) return;
+  }
+  if (ABSL_PREDICT_FALSE((flags_ & kUnretrieved) != 0)) {
+    flags_ &= ~kUnretrieved;
+    ReportLater(absl::StrCat(kind(), " exception was never retrieved"));
+    return;
+  }
+  delete this;
+}
+
 void FutureState::OnUnreferenced() {
   if (ABSL_PREDICT_FALSE((flags_ & kUnreferenced) != 0)) return;
   const IntrusivePtr<SchedulerCore> scheduler = scheduler_;
@@ -126,33 +146,15 @@ void FutureState::OnUnreferenced() {
     return;
   }
   ++scheduler->ending_futures;
-  EndIfUnreferenced();
-  while (ABSL_PREDICT_FALSE(scheduler->ending_futures == 1 && !scheduler->unreferenced.empty())) {
-    FutureState* next = scheduler->unreferenced.back();
+  FutureState* next = this;
+  while (true) {
+    next->EndIfUnreferenced();
+    if (ABSL_PREDICT_TRUE(scheduler->ending_futures > 1 || scheduler->unreferenced.empty())) break;
+    next = scheduler->unreferenced.back();
     scheduler->unreferenced.pop_back();
     next->flags_ &= ~kUnreferenced;
-    next->EndIfUnreferenced();
   }
   --scheduler->ending_futures;
-}
-
-void FutureState::EndIfUnreferenced() {
-  if (ABSL_PREDICT_FALSE(refs_ != callback_refs_)) return;
-  if (callback_refs_ > 0) {
-    ++refs_;  // So that their letting go does not come back here.
-    if (!GoesOnAlone()) {
-      // Those that are queued will run and let go; those still here never run.
-      while (Runnable* waiter = waiters_.PopFront()) DropWaiter(waiter);
-    }
-    --refs_;
-    if (callback_refs_ > 0) return;
-  }
-  if ((flags_ & kUnretrieved) != 0) {
-    flags_ &= ~kUnretrieved;
-    ReportLater(absl::StrCat(kind(), " exception was never retrieved"));
-    return;
-  }
-  delete this;
 }
 
 void DescribedList::Add(const FutureState& state) {

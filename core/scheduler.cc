@@ -21,6 +21,11 @@ void SchedulerCore::WakeForeignLoop() const {
   if (owner != nullptr) owner->WakeForeignLoop();
 }
 
+// A clone: the loop may run on another thread.
+void SchedulerCore::CopyOutsideContext(ContextRef* target) {
+  if (outside_context != nullptr && *outside_context) *target = (*outside_context)->Clone();
+}
+
 }  // namespace internal
 
 Scheduler& Scheduler::CurrentOrThrow() {

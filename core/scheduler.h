@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -103,13 +104,15 @@ struct SchedulerCore {
 
   // Copies the context of what is running to `target`, for what that starts. If nothing
   // is, then a clone of the thread's: the loop may run on another.
+  // `target` is empty.
   void CopyContext(ContextRef* target) const {
-    if (current_context != nullptr || current_scheduler != nullptr) {
-      if (current_context != nullptr && *current_context) *target = *current_context;
-    } else if (outside_context != nullptr && *outside_context) {
-      *target = (*outside_context)->Clone();
+    if (current_context != nullptr) {
+      if (*current_context) new (target) ContextRef(*current_context);
+    } else if (ABSL_PREDICT_FALSE(current_scheduler == nullptr)) {
+      CopyOutsideContext(target);
     }
   }
+  static void CopyOutsideContext(ContextRef* target);
 };
 
 }  // namespace internal

@@ -58,7 +58,7 @@ class [[nodiscard]] SleepAwaiter : private Timer, private Wait {
   SleepAwaiter(SleepAwaiter&& other) noexcept : SleepAwaiter(other.delay_) {}
   ~SleepAwaiter() {
     // Only in a frame that is destroyed in the midst of the wait.
-    if (ABSL_PREDICT_FALSE(is_armed() || is_linked())) DisarmTimer();
+    DisarmIfArmed();
   }
 
   bool await_ready() const { return false; }
@@ -78,17 +78,20 @@ class [[nodiscard]] SleepAwaiter : private Timer, private Wait {
   }
 
   void await_resume() {
-    DisarmTimer();
+    DisarmIfArmed();
     EndOrThrow();
   }
   Outcome<void> await_outcome() {
-    DisarmTimer();
+    DisarmIfArmed();
     return EndAsOutcome();
   }
 
  private:
   static void OnDue(Runnable* runnable) { static_cast<SleepAwaiter*>(runnable)->Wake(); }
-  void DisarmTimer() { task()->scheduler()->owner->Disarm(this); }
+  // It is, or is queued, if the wait has ended before it was due.
+  void DisarmIfArmed() {
+    if (ABSL_PREDICT_FALSE(is_armed() || is_linked())) task()->scheduler()->owner->Disarm(this);
+  }
   std::string Description() const override {
     return DescribeSleep(deadline(), task()->scheduler()->owner->Now());
   }

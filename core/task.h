@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
 #include "weft/core/closure.h"
 #include "weft/core/coro.h"
 #include "weft/core/future.h"
@@ -25,11 +27,7 @@ class TaskStateOf final : public TaskState {
  public:
   // Takes over `root`, a coroutine that was not started.
   TaskStateOf(SchedulerCore* scheduler, CoroPromise& root, const SourceLocation& created_at)
-      : TaskState(scheduler, created_at) {
-    set_outcome_offset(reinterpret_cast<char*>(&outcome_) -
-                       reinterpret_cast<char*>(static_cast<FutureState*>(this)));
-    Start(root, &outcome_);
-  }
+      : TaskState(scheduler, root, &outcome_, created_at) {}
 
   std::exception_ptr error() const override { return outcome_.exception(); }
   std::string value_text() const override { return ValueText(outcome_); }
@@ -200,7 +198,8 @@ std::vector<TaskRef> TasksOf(SchedulerCore& core);
 void DumpTasksOf(SchedulerCore& core, std::ostream& out);
 
 template <class T>
-Task<T> StartTask(Scheduler& scheduler, Coro<T> coro, const SourceLocation& location) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Task<T> StartTask(Scheduler& scheduler, Coro<T> coro,
+                                                      const SourceLocation& location) {
   if (ABSL_PREDICT_FALSE(scheduler.core()->guarded)) scheduler.CheckCall();
   if (ABSL_PREDICT_FALSE(!coro)) ThrowCoroReused();
   auto* state = new TaskStateOf<T>(scheduler.core(), *coro.Release(), location);
@@ -224,10 +223,11 @@ template <class Derived>
 class TaskStarter {
  public:
   template <Awaitable A>
-  auto CreateTask(A&& awaitable, std::string name = "",
-                  const SourceLocation& location = SourceLocation::current()) {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE auto CreateTask(
+      A&& awaitable, std::string_view name = std::string_view(),
+      const SourceLocation& location = SourceLocation::current()) {
     auto task = derived().StartCoro(ToCoro(std::forward<A>(awaitable)), location);
-    if (!name.empty()) task.task_state()->set_name(std::move(name));
+    if (ABSL_PREDICT_FALSE(!name.empty())) task.task_state()->set_name(std::string(name));
     return task;
   }
 
@@ -294,10 +294,9 @@ struct RunningTaskStarter : TaskStarter<RunningTaskStarter> {
 //
 // Errors: RuntimeError "no running event loop"; the coroutine is destroyed then.
 template <Awaitable A>
-auto CreateTask(A&& awaitable, std::string name = "",
+auto CreateTask(A&& awaitable, std::string_view name = std::string_view(),
                 const SourceLocation& location = SourceLocation::current()) {
-  return internal::RunningTaskStarter().CreateTask(std::forward<A>(awaitable), std::move(name),
-                                                   location);
+  return internal::RunningTaskStarter().CreateTask(std::forward<A>(awaitable), name, location);
 }
 template <class F>
   requires CoroutineFunction<F>

@@ -14,24 +14,20 @@
 
 namespace weft::internal {
 
-TaskState::TaskState(SchedulerCore* scheduler, const SourceLocation& created_at)
+TaskState::TaskState(SchedulerCore* scheduler, CoroPromise& root, void* outcome,
+                     const SourceLocation& created_at)
     : FutureState(scheduler, created_at),
       Runnable(&RunFirstStep),
-      name_(++scheduler->tasks_created << 1 | 1) {}
-
-TaskState::~TaskState() {
-  if ((name_ & 1) == 0) delete reinterpret_cast<std::string*>(name_);
-}
-
-void TaskState::Start(CoroPromise& root, void* outcome) {
+      leaf_(root.handle()),
+      name_(++scheduler->tasks_created << 1 | 1) {
+  set_outcome_offset(reinterpret_cast<char*>(outcome) -
+                     reinterpret_cast<char*>(static_cast<FutureState*>(this)));
   root.task = this;
   root.outcome = outcome;
-  leaf_ = root.handle();
-  SchedulerCore* core = scheduler();
-  core->CopyContext(&context_);
+  scheduler->CopyContext(&context_);
   AddRef();  // The loop's, until End() or DestroyFrames().
-  core->tasks.PushBack(this);
-  Wake();
+  scheduler->tasks.PushBack(this);
+  scheduler->ready.PushBack(this);
 }
 
 void TaskState::RunFirstStep(Runnable* runnable) {

@@ -114,12 +114,14 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   // What the root coroutine left.
   enum class Ending : uint8_t { kValue, kError, kCancellation };
 
-  TaskState(SchedulerCore* scheduler, const SourceLocation& created_at);
-  ~TaskState() override;
-
   // Takes over a coroutine that was not started, queues the first step and
-  // makes the loop hold the task. `outcome` is the Outcome<T> of the task.
-  void Start(CoroPromise& root, void* outcome);
+  // makes the loop hold the task. `outcome` is where the Outcome<T> of the task will be,
+  // which the task's own class makes.
+  TaskState(SchedulerCore* scheduler, CoroPromise& root, void* outcome,
+            const SourceLocation& created_at);
+  ~TaskState() override {
+    if (ABSL_PREDICT_FALSE((name_ & 1) == 0)) delete reinterpret_cast<std::string*>(name_);
+  }
 
  private:
   enum class Progress : uint8_t { kGoesOn, kWaits, kEnds };

@@ -1,7 +1,7 @@
 // Copyright 2026 The weft Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The loop itself. RunRound() is what it all comes down to; the rest is how a
+// The loop itself. RunUntilStopped() is what it all comes down to; the rest is how a
 // run begins and ends.
 
 #include "weft/loop/event_loop.h"
@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -111,23 +113,21 @@ EventLoop::~EventLoop() {
 
 // -- Running.
 
-// One round, in the order in which asyncio collects what is ready: what other
-// threads posted, then what I/O completed, then the timers that are due.
-//
 // A poll is a system call, and a round may be a few nanoseconds; so a round may
 // do without if something is ready anyway. Never the first of a run, nor one
 // that is to stop, nor one in which a timer is known to be due: timers enter the
 // queue behind the I/O of a poll, and a skipped one would be late by a round.
-bool EventLoop::RunRound(bool must_poll, TimePoint limit) {
-  if (must_poll || stopping_ || !may_skip_polls_ || ready().empty() || next_wake_ <= latest_now_ ||
-      pacer_.MustPoll()) {
-    Poll(limit);
-  } else {
-    shared_->inbox().DrainTo(&ready());
-    if (ABSL_PREDICT_FALSE(signals_.has_pending())) signals_.QueuePending();
-    poller_->Collect(&ready());
-  }
-  return RunBatch();
+inline bool EventLoop::MaySkipPoll() {
+  return may_skip_polls_ && !ready().empty() && next_wake_ > latest_now_ && !pacer_.MustPoll();
+}
+
+// In the order in which asyncio collects what is ready: what other threads posted,
+// then what I/O completed, then the timers that are due, of which there are none.
+inline void EventLoop::CollectWithoutPoll() {
+  ReadyQueue& ready = this->ready();
+  shared_->inbox().DrainTo(&ready);
+  if (ABSL_PREDICT_FALSE(signals_.has_pending())) signals_.QueuePending();
+  poller_->Collect(&ready);
 }
 
 void EventLoop::Poll(TimePoint limit) {
@@ -224,17 +224,16 @@ absl::Status EventLoop::PollVirtually(bool may_wait, TimePoint limit, ReadyQueue
 // Takes what is ready now and leaves what the callbacks add for the next round:
 // so a callback that queues itself for ever starves neither I/O nor timers. One
 // may still cancel a later one of this round, which unlinks itself from `batch`.
-bool EventLoop::RunBatch() {
-  ReadyQueue batch;
-  batch.Splice(&ready());
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool EventLoop::RunBatch(ReadyQueue* batch) {
+  batch->Splice(&ready());
   int count = 0;
   if (ABSL_PREDICT_TRUE(!core()->guarded)) {
-    while (Runnable* next = batch.PopFront()) {
+    while (Runnable* next = batch->PopFront()) {
       next->Run();
       ++count;
     }
   } else {
-    count = observation_.RunBatch(&batch);
+    count = observation_.RunBatch(batch);
   }
   while (Runnable* next = round_end_.PopFront()) next->Run();
   pacer_.OnCallbacks(count);
@@ -244,9 +243,22 @@ bool EventLoop::RunBatch() {
 void EventLoop::RunForever() {
   CheckMayRun();
   RunScope scope(this);
-  RunRound(/*must_poll=*/true, TimePoint::InfiniteFuture());
-  while (!stopping_) RunRound(/*must_poll=*/false, TimePoint::InfiniteFuture());
+  RunUntilStopped();
   ThrowIfInterrupted();
+}
+
+void EventLoop::RunUntilStopped() {
+  ReadyQueue batch;  // Empty between rounds.
+  Poll(TimePoint::InfiniteFuture());
+  RunBatch(&batch);
+  while (!stopping_) {
+    if (ABSL_PREDICT_TRUE(MaySkipPoll())) {
+      CollectWithoutPoll();
+    } else {
+      Poll(TimePoint::InfiniteFuture());
+    }
+    RunBatch(&batch);
+  }
 }
 
 void EventLoop::ThrowIfInterrupted() {
@@ -258,7 +270,9 @@ bool EventLoop::RunOnce(absl::Duration max_wait) {
   RunScope scope(this);
   const TimePoint limit =
       max_wait <= absl::ZeroDuration() ? TimePoint::InfinitePast() : Now() + max_wait;
-  const bool ran = RunRound(/*must_poll=*/true, limit);
+  ReadyQueue batch;
+  Poll(limit);
+  const bool ran = RunBatch(&batch);
   ThrowIfInterrupted();
   return ran;
 }

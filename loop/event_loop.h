@@ -368,11 +368,13 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
                           const SourceLocation& location);
   void ThrowIfInterrupted();
   void SleepInForeignLoop();
-  bool RunRound(bool must_poll, TimePoint limit);
+  void RunUntilStopped();
+  bool MaySkipPoll();
+  void CollectWithoutPoll();
   void Poll(TimePoint limit);
   absl::Status PollVirtually(bool may_wait, TimePoint limit, ReadyQueue* done);
   TimePoint SteadyMoment(TimePoint moment) const;
-  bool RunBatch();
+  bool RunBatch(ReadyQueue* batch);
   void QueueDueTimers(TimePoint now);
   void ReportSlowPoll(TimePoint begin, TimePoint expected, TimePoint end) const;
   [[noreturn]] void ThrowDeadlock();
