@@ -103,7 +103,7 @@ absl::Status OpenFile::Write(int64_t offset, const std::string& data) const {
   while (written < data.size()) {
     const char* from = data.data() + written;
     const size_t rest = data.size() - written;
-    SigpipeBlock block;  // It may be a pipe.
+    SigpipeBlock block(Fd(handle_));  // It may be a pipe.
     const ssize_t count = Call([&] {
       return offset < 0 ? ::write(Fd(handle_), from, rest)
                         : ::pwrite(Fd(handle_), from, rest, offset + static_cast<int64_t>(written));

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,6 +41,13 @@ absl::StatusOr<PeerCredentials> GetPeerCredentials(const Socket& socket) {
   }
   credentials.user = user;
   credentials.group = group;
+#ifdef LOCAL_PEERPID
+  pid_t process;
+  size_t size = sizeof(process);
+  if (socket.GetRawOption(SOL_LOCAL, LOCAL_PEERPID, &process, &size).ok()) {
+    credentials.process = process;
+  }
+#endif
 #endif
   return credentials;
 }

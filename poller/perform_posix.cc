@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // SIGPIPE is never raised, and the process's disposition never touched. Sockets
-// have MSG_NOSIGNAL. For pipes there is RWF_NOSIGNAL since Linux 6.18; before, and
-// elsewhere, the signal is blocked around the write and taken out if the write
-// has raised it (it is directed at the thread that writes, pthread(7)).
+// have MSG_NOSIGNAL, or an option. For pipes there is RWF_NOSIGNAL since Linux 6.18;
+// before, and elsewhere, `SigpipeBlock`.
 
 #include "weft/poller/perform_posix.h"
 
@@ -33,7 +32,7 @@ static_assert(sizeof(Buffer) == sizeof(iovec) &&
               offsetof(Buffer, size) == offsetof(iovec, iov_len));
 static_assert(SockAddr::kCapacity >= sizeof(sockaddr_storage));
 
-// macOS has no such flag; there the option SO_NOSIGPIPE is set on each socket.
+// Where there is no such flag, the option SO_NOSIGPIPE is set on each socket.
 #ifdef MSG_NOSIGNAL
 constexpr int kNoSignal = MSG_NOSIGNAL;
 #else
@@ -135,10 +134,10 @@ int64_t Connect(int fd, Operation* op) {
   return errno == EINPROGRESS || errno == EINTR ? kWouldBlock : -errno;
 }
 
-// `Try(fn)` with SIGPIPE blocked, and taken out again if that was `fn`'s.
+// `Try(fn)` without a SIGPIPE from writing to `fd`.
 template <class Fn>
-int64_t TryWithoutSigpipe(Fn fn) {
-  SigpipeBlock block;
+int64_t TryWithoutSigpipe(int fd, Fn fn) {
+  SigpipeBlock block(fd);
   const int64_t result = Try(fn);
   if (result == -EPIPE) block.TakeRaised();
   return result;
@@ -164,7 +163,7 @@ int64_t Write(int fd, Operation* op) {
     if (is_unknown) has_no_signal.store(false, std::memory_order_relaxed);
   }
 #endif
-  return TryWithoutSigpipe([&] { return ::write(fd, from.data, from.size); });
+  return TryWithoutSigpipe(fd, [&] { return ::write(fd, from.data, from.size); });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "weft/poller/readiness_table.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -61,7 +62,7 @@ class ReadinessTableTest : public ::testing::Test {
  protected:
   ReadinessTableTest() {
     table_under_test = &table_;
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, unix_), 0);
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, unix_), 0);
     const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = {};
     address.sin_family = AF_INET;
@@ -73,8 +74,9 @@ class ReadinessTableTest : public ::testing::Test {
     EXPECT_EQ(::getsockname(listener, native, &size), 0);
     tcp_[0] = ::socket(AF_INET, SOCK_STREAM, 0);
     EXPECT_EQ(::connect(tcp_[0], native, size), 0);
-    tcp_[1] = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+    tcp_[1] = ::accept(listener, nullptr, nullptr);
     ::close(listener);
+    for (int fd : {unix_[0], unix_[1], tcp_[1]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   }
 
   ~ReadinessTableTest() override {

@@ -8,39 +8,24 @@
 
 namespace weft::internal {
 
-// While it lives, SIGPIPE does not reach this thread: for system calls that raise it
-// and have no flag against it. The process's disposition is not touched, and a signal
-// that was pending before stays so. The signal of a write is directed at the thread
-// that writes (pthread(7)), so it can be taken out here.
+// While it lives, writing to `fd` on this thread raises no SIGPIPE: for system calls that
+// raise it and have no flag against it. The process's disposition is not touched, and a
+// signal that was pending before stays so.
 //
 // Threads: one object belongs to the thread that made it.
 class SigpipeBlock {
  public:
-  SigpipeBlock() {
-    sigemptyset(&sigpipe_);
-    sigaddset(&sigpipe_, SIGPIPE);
-    was_pending_ = IsPending();
-    pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
-  }
+  explicit SigpipeBlock(int fd);
   SigpipeBlock(const SigpipeBlock&) = delete;
-  ~SigpipeBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~SigpipeBlock();
 
   // Takes out the signal, if a call has raised it.
-  void TakeRaised() {
-    int taken;
-    if (!was_pending_ && IsPending()) sigwait(&sigpipe_, &taken);
-  }
+  void TakeRaised();
 
  private:
-  static bool IsPending() {
-    sigset_t waiting;
-    sigpending(&waiting);
-    return sigismember(&waiting, SIGPIPE) == 1;
-  }
-
-  sigset_t sigpipe_;
+  const int fd_;
   sigset_t before_;
-  bool was_pending_;
+  bool was_so_;  // The signal was pending; or, on macOS, switched off.
 };
 
 }  // namespace weft::internal

@@ -90,6 +90,11 @@ constexpr int kTcpUserTimeout = TCP_USER_TIMEOUT;
 #else
 constexpr int kTcpUserTimeout = -1;
 #endif
+#if defined(SO_LINGER_SEC)
+constexpr int kLinger = SO_LINGER_SEC;  // macOS, where the other is in ticks of a clock.
+#else
+constexpr int kLinger = SO_LINGER;
+#endif
 
 bool IsInet6(NativeHandle socket) {
   sockaddr_storage address = {};
@@ -117,7 +122,7 @@ OptionName NativeOption(NativeHandle socket, SocketOption option) {
     case SocketOption::kReceiveBuffer:
       return {SOL_SOCKET, SO_RCVBUF};
     case SocketOption::kLinger:
-      return {SOL_SOCKET, SO_LINGER};
+      return {SOL_SOCKET, kLinger};
     case SocketOption::kError:
       return {SOL_SOCKET, SO_ERROR};
     case SocketOption::kKeepAliveIdle:
@@ -162,12 +167,19 @@ bool RefusesToCut(int64_t result) {
 }
 #endif
 
+// Where an address has a length of its own, some calls look at it.
+template <class Address>
+void SetLength(Address* address, uint32_t length) {
+  if constexpr (requires { address->ss_len; }) address->ss_len = static_cast<uint8_t>(length);
+}
+
 // What the protocol-independent options of RFC 3678 take.
 int ChangeMembership(NativeHandle socket, int name, const SockAddr& group, uint32_t interface) {
   group_req request = {};
   request.gr_interface = interface;
   if (group.length > sizeof(request.gr_group)) return -EINVAL;
   std::memcpy(&request.gr_group, group.bytes, group.length);
+  SetLength(&request.gr_group, group.length);
   const int level = request.gr_group.ss_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
   return Result(::setsockopt(Fd(socket), level, name, &request, sizeof(request)));
 }
@@ -420,7 +432,7 @@ class PosixSocketApi final : public SocketApi {
   int64_t SendFile(NativeHandle socket, NativeHandle file, int64_t offset, size_t count) override {
 #ifdef __linux__
     off_t at = offset;
-    internal::SigpipeBlock block;  // It has no flags.
+    internal::SigpipeBlock block(Fd(socket));  // It has no flags.
     const int64_t result = Call([&] { return ::sendfile(Fd(socket), Fd(file), &at, count); });
     // Also if a part had been sent before it found out.
     if (result < static_cast<int64_t>(count)) block.TakeRaised();
