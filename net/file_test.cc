@@ -18,6 +18,7 @@
 #include "weft/core/task.h"
 #include "weft/loop/event_loop.h"
 #include "weft/net/errno_status.h"
+#include "weft/net/pipe.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/weft_test.h"
 
@@ -127,10 +128,9 @@ WEFT_TEST_F(FileTest, ADiskThatIsFullSaysSo) {
 
 // The loop goes on while a thread waits.
 WEFT_TEST_F_IN_REAL_TIME(FileTest, DoesNotHoldUpTheLoop) {
-  int ends[2];
-  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  File from = File::Adopt(ends[0]);
-  File to = File::Adopt(ends[1]);
+  const internal::RawPipe ends = internal::OpenRawPipe().value();
+  File from = File::Adopt(ends.read_end);
+  File to = File::Adopt(ends.write_end);
   Task<Text> reading = CreateTask(from.Read(100));
   co_await Sleep(absl::Milliseconds(5));
   EXPECT_FALSE(reading.Done());
@@ -148,18 +148,17 @@ WEFT_TEST_F_IN_REAL_TIME(FileTest, DoesNotHoldUpTheLoop) {
 
 // The descriptor goes when the last job has ended.
 WEFT_TEST_F_IN_REAL_TIME(FileTest, MayBeDroppedWhileAJobRuns) {
-  int ends[2];
-  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const internal::RawPipe ends = internal::OpenRawPipe().value();
   Task<Text> reading;
   {
-    File from = File::Adopt(ends[0]);
+    File from = File::Adopt(ends.read_end);
     reading = CreateTask(from.Read(100));
     co_await Sleep(absl::Milliseconds(2));
     absl::Status closed = co_await from.Close();
     WEFT_EXPECT_OK(closed);
   }
-  EXPECT_EQ(::write(ends[1], "x", 1), 1);
-  ::close(ends[1]);
+  EXPECT_EQ(::write(static_cast<int>(ends.write_end), "x", 1), 1);
+  internal::CloseRaw(ends.write_end);
   Text text = co_await std::move(reading);
   EXPECT_EQ(text.value(), "x");
 }

@@ -37,10 +37,9 @@ class PipeTest : public NetTest {};
 
 // Two ends as the system gives them.
 struct RawEnds {
-  RawEnds() { EXPECT_EQ(::pipe2(fds, O_CLOEXEC), 0); }
-  int read_end() const { return fds[0]; }
-  int write_end() const { return fds[1]; }
-  int fds[2];
+  int read_end() const { return static_cast<int>(pipe.read_end); }
+  int write_end() const { return static_cast<int>(pipe.write_end); }
+  internal::RawPipe pipe = internal::OpenRawPipe().value();
 };
 
 bool IsNonBlocking(int fd) { return (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0; }
@@ -182,7 +181,7 @@ WEFT_TEST_F(PipeTest, WhatIsBorrowedStaysAsItIs) {
 // A socket cannot be opened once more.
 WEFT_TEST_F(PipeTest, ABorrowedSocketBlocksAgainAfterwards) {
   int fds[2];
-  WEFT_ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+  WEFT_ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
   {
     StreamWriter writer = (co_await ConnectWritePipe(fds[0], Borrowed())).value();
     StreamReader reader = (co_await ConnectReadPipe(fds[1])).value();

@@ -20,6 +20,7 @@
 #include "weft/loop/event_loop.h"
 #include "weft/net/connect.h"
 #include "weft/net/errno_status.h"
+#include "weft/net/pipe.h"
 #include "weft/net/server.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/weft_test.h"
@@ -36,11 +37,11 @@ class UnixSocketTest : public NetTest {};
 
 // A pipe that has this in it: its read end.
 UniqueHandle PipeWith(const std::string& text) {
-  int ends[2];
-  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  EXPECT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  ::close(ends[1]);
-  return UniqueHandle(ends[0]);
+  const internal::RawPipe ends = internal::OpenRawPipe().value();
+  EXPECT_EQ(::write(static_cast<int>(ends.write_end), text.data(), text.size()),
+            static_cast<ssize_t>(text.size()));
+  internal::CloseRaw(ends.write_end);
+  return UniqueHandle(ends.read_end);
 }
 
 std::string ReadAll(const UniqueHandle& handle) {

@@ -18,6 +18,8 @@
 #include "weft/net/errno_status.h"
 #include "weft/net/pipe.h"
 
+extern char** environ;  // Not in every system's <unistd.h>.
+
 namespace weft {
 namespace internal {
 namespace {

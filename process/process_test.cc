@@ -33,9 +33,12 @@
 #include "weft/core/timeout.h"
 #include "weft/loop/run.h"
 #include "weft/net/errno_status.h"
+#include "weft/net/pipe.h"
 #include "weft/net/test_net.h"
 #include "weft/process/spawner.h"
 #include "weft/testing/weft_test.h"
+
+extern char** environ;  // Not in every system's <unistd.h>.
 
 namespace weft {
 namespace {
@@ -465,11 +468,11 @@ WEFT_TEST_F_IN_REAL_TIME(ProcessTest, ADetachedProcessThatEndsFirstIsReaped) {
 // PROC 295
 WEFT_TEST_F_IN_REAL_TIME(ProcessTest, SignalsAreInTheirDefaultState) {
   sigset_t blocked, before;
-  ::sigemptyset(&blocked);
-  ::sigaddset(&blocked, SIGUSR1);
-  ::sigaddset(&blocked, SIGTERM);
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  sigaddset(&blocked, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
-  std::vector<std::pair<int, sighandler_t>> handlers;
+  std::vector<std::pair<int, void (*)(int)>> handlers;
   for (const int signal : {SIGPIPE, SIGUSR2, SIGXFSZ}) {
     handlers.emplace_back(signal, ::signal(signal, SIG_IGN));
   }
@@ -552,21 +555,20 @@ WEFT_TEST_F_IN_REAL_TIME(ProcessTest, InputThatIsNotReadIsNoError) {
 
 // `producer | consumer`, without a byte passing through this process.
 WEFT_TEST_F_IN_REAL_TIME(ProcessTest, ADescriptorConnectsTwoProcesses) {
-  int ends[2];
-  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const internal::RawPipe ends = internal::OpenRawPipe().value();
   ProcessOptions produce;
-  produce.std_out = Stdio::Descriptor(ends[1]);
+  produce.std_out = Stdio::Descriptor(ends.write_end);
   ProcessOptions consume = OutputPiped();
-  consume.std_in = Stdio::Descriptor(ends[0]);
+  consume.std_in = Stdio::Descriptor(ends.read_end);
   Process producer = co_await Shell("echo through", produce);
   Process consumer = (co_await CreateSubprocessExec(Argv("cat"), consume)).value();
-  ::close(ends[0]);
-  ::close(ends[1]);
+  internal::CloseRaw(ends.read_end);
+  internal::CloseRaw(ends.write_end);
   WEFT_EXPECT_EQ(co_await StdOutOf(&consumer), "through\n");
   WEFT_EXPECT_EQ(co_await producer.Wait(), 0);
 
   ProcessOptions closed;
-  closed.std_out = Stdio::Descriptor(ends[1] + 1000);
+  closed.std_out = Stdio::Descriptor(ends.write_end + 1000);
   MaybeProcess refused = co_await CreateSubprocessExec(Argv("true"), closed);
   EXPECT_EQ(ErrnoOf(refused.status()), EBADF) << refused.status();
 }

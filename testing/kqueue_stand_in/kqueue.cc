@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +53,7 @@ struct Kqueue {
   std::map<int, Watched> watched;
   int timer_fd = -1;
   bool timer_exists = false;
+  std::map<int, int> children;  // By their pidfds.
 };
 
 std::mutex mutex;
@@ -139,6 +141,23 @@ int ChangeTimer(int kq, Kqueue* kqueue, const struct kevent& change) {
   return 0;
 }
 
+int ChangeChild(int kq, Kqueue* kqueue, const struct kevent& change) {
+  if ((change.flags & EV_ADD) == 0 || change.fflags != NOTE_EXIT) return EINVAL;
+  siginfo_t info = {};
+  const auto pid = static_cast<id_t>(change.ident);
+  if (::waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) {
+    return ESRCH;
+  }
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (pidfd < 0) return errno;
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.fd = pidfd;
+  ::epoll_ctl(kq, EPOLL_CTL_ADD, pidfd, &event);
+  kqueue->children[pidfd] = static_cast<int>(pid);
+  return 0;
+}
+
 // Takes no lock.
 int ChangeUser(int kq, const struct kevent& change) {
   if (change.ident != 0) return EINVAL;
@@ -159,6 +178,8 @@ int Change(int kq, const struct kevent& change) {
     case EVFILT_READ:
     case EVFILT_WRITE:
       return ChangeDescriptor(kq, &found->second, change);
+    case EVFILT_PROC:
+      return ChangeChild(kq, &found->second, change);
     case EVFILT_TIMER:
       return ChangeTimer(kq, &found->second, change);
     default:
@@ -178,6 +199,12 @@ struct kevent* Report(int kq, Kqueue* kqueue, const epoll_event& event, struct k
     if (!kqueue->timer_exists) return out;
     kqueue->timer_exists = false;
     EV_SET(out, 0, EVFILT_TIMER, EV_ONESHOT, 0, 1, nullptr);
+    return out + 1;
+  }
+  if (const auto child = kqueue->children.find(fd); child != kqueue->children.end()) {
+    EV_SET(out, child->second, EVFILT_PROC, EV_EOF | EV_ONESHOT, NOTE_EXIT, 0, nullptr);
+    kqueue->children.erase(child);
+    __real_close(fd);
     return out + 1;
   }
   const auto found = kqueue->watched.find(fd);
@@ -210,6 +237,7 @@ void OnClose(int fd) {
   const auto found = Kqueues().find(fd);
   if (found == Kqueues().end()) return;
   if (found->second.timer_fd >= 0) __real_close(found->second.timer_fd);
+  for (const auto& [pidfd, pid] : found->second.children) __real_close(pidfd);
   Kqueues().erase(found);
 }
 

@@ -7,7 +7,8 @@
 //
 // What it has: EVFILT_READ and EVFILT_WRITE of whatever epoll can watch, as states and
 // as changes (EV_CLEAR); EVFILT_USER with ident 0 and NOTE_TRIGGER, from any thread
-// and from signal handlers; EVFILT_TIMER with ident 0, EV_ONESHOT and milliseconds.
+// and from signal handlers; EVFILT_TIMER with ident 0, EV_ONESHOT and milliseconds;
+// EVFILT_PROC with NOTE_EXIT, of children, which is ESRCH for a zombie, as on macOS.
 // Changes fail as there: the first that does ends the call, with errno, as nobody gives
 // room for EV_ERROR events. Closing a descriptor deletes its filters, which is why
 // whatever uses this is linked with --wrap=close and --wrap=dup2. To write to a pipe that nobody
@@ -34,6 +35,7 @@ struct kevent {
 
 #define EVFILT_READ (-1)
 #define EVFILT_WRITE (-2)
+#define EVFILT_PROC (-5)
 #define EVFILT_TIMER (-7)
 #define EVFILT_USER (-10)
 
@@ -47,6 +49,7 @@ struct kevent {
 #define EV_EOF 0x8000
 
 #define NOTE_TRIGGER 0x01000000u
+#define NOTE_EXIT 0x80000000u
 
 #define EV_SET(event, i, filt, flgs, ffl, dat, ud) \
   do {                                             \

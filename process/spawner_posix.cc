@@ -1,11 +1,12 @@
 // Copyright 2026 The weft Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Processes by posix_spawn(3) and pidfd_open(2).
+// Processes by posix_spawn(3), and a descriptor that tells of their end.
 //
 // Why posix_spawn: glibc makes the child by CLONE_VM | CLONE_VFORK, on a stack of its
 // own and with all signals blocked, so starting one costs the same however large this
-// process is, and no signal handler of ours runs in the child. The call returns when
+// process is, and no signal handler of ours runs in the child (macOS has it as one system
+// call). The call returns when
 // the program has been loaded, with the error of the step that failed. To do the same
 // by hand was refused: vfork(2) runs on our stack and in our memory, where sanitizers
 // are at work, and fork(2) copies page tables (process_benchmark compares the two). The
@@ -15,11 +16,11 @@
 // is not relied upon. Everything from 3 on is closed in the child, but for what is
 // passed.
 //
-// The end is reported by a pidfd, which is readable from then on: no SIGCHLD handler,
+// The end is reported by a descriptor, which is readable from then on: no SIGCHLD handler,
 // and nobody else's children are waited for. The process stays a zombie, and its number
-// ours, until we have asked for its status; and a signal goes to the pidfd and not to
-// the number. Both hold as long as nobody in this program waits for all children, or
-// ignores SIGCHLD; then the status is lost, and 255, as asyncio has it.
+// ours, until we have asked for its status. That holds as long as nobody in this program
+// waits for all children, or ignores SIGCHLD; then the status is lost, and 255, as asyncio
+// has it.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +28,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
@@ -43,25 +42,22 @@
 #include "weft/net/errno_status.h"
 #include "weft/net/socket_state.h"
 #include "weft/poller/operation.h"
+#include "weft/process/exit_descriptor_posix.h"
+#include "weft/process/spawn_actions_posix.h"
 #include "weft/process/spawner.h"
+
+extern char** environ;  // Not in every system's <unistd.h>.
 
 namespace weft {
 namespace {
 
 using internal::Log;
 
-constexpr idtype_t kByPidfd = static_cast<idtype_t>(3);  // P_PIDFD, Linux 5.4.
-constexpr const char* kDefaultPath = "/bin:/usr/bin";    // As Python's os.defpath.
+constexpr const char* kDefaultPath = "/bin:/usr/bin";  // As Python's os.defpath.
 constexpr int kUnknownReturncode = 255;
 
 // How long Close() waits for the end of a process that it has killed.
 constexpr int kKillPatienceMs = 1000;
-
-int OpenPidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
-
-int SendToPidfd(int pidfd, int signal) {
-  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
-}
 
 // Closes what it holds.
 class UniqueFd {
@@ -84,26 +80,21 @@ class UniqueFd {
   int fd_;
 };
 
-// A status that waitid() gave.
-int ToReturncode(const siginfo_t& info) {
-  return info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
-}
-
 // -- The end of a process.
 
-// Waits for a pidfd, and owns it. Lives until the poller has let go of it; whoever
+// Waits for an exit descriptor, and owns it. Lives until the poller has let go of it; whoever
 // wants to hear of the end may have gone by then.
 class ExitWatch final : public Operation {
  public:
-  ExitWatch(EventLoop& loop, int pidfd, absl::AnyInvocable<void()> on_ready)
+  ExitWatch(EventLoop& loop, int descriptor, absl::AnyInvocable<void()> on_ready)
       : Operation([](Runnable* self) { static_cast<ExitWatch*>(self)->Finish(); }),
         core_(loop.core()),
         api_(&loop.socket_api()),
-        pidfd_(pidfd),
+        descriptor_(descriptor),
         on_ready_(std::move(on_ready)) {}
 
   absl::Status Begin() {
-    PrepareWaitReadable(pidfd_);
+    PrepareWaitReadable(descriptor_);
     if (poller().Start(this) == StartResult::kPending) return absl::OkStatus();
     if (result < 0) return ErrnoStatus(result, "watch a process");
     core_->ready.PushBack(this);  // It has ended already.
@@ -131,25 +122,26 @@ class ExitWatch final : public Operation {
   }
 
   void Delete() {
-    internal::CloseHandle(core_.get(), api_, pidfd_);
+    internal::CloseHandle(core_.get(), api_, descriptor_);
     delete this;
   }
 
   internal::IntrusivePtr<internal::SchedulerCore> core_;
   SocketApi* const api_;
-  const int pidfd_;
+  const int descriptor_;
   absl::AnyInvocable<void()> on_ready_;
 };
 
 class SystemChild final : public Child {
  public:
-  SystemChild(EventLoop& loop, pid_t pid, int pidfd, int64_t group, Spawner::ExitCallback on_exit)
+  SystemChild(EventLoop& loop, pid_t pid, int descriptor, int64_t group,
+              Spawner::ExitCallback on_exit)
       : loop_(&loop),
         pid_(pid),
-        pidfd_(pidfd),
+        descriptor_(descriptor),
         group_(group),
         on_exit_(std::move(on_exit)),
-        watch_(new ExitWatch(loop, pidfd, [this] { OnReady(); })) {
+        watch_(new ExitWatch(loop, descriptor, [this] { OnReady(); })) {
     loop_->AddOutsider();
   }
 
@@ -166,10 +158,14 @@ class SystemChild final : public Child {
   absl::Status SendSignal(int signal, bool to_group) override {
     if (has_ended_) return ErrnoStatus(-ESRCH, absl::StrCat("signal process ", pid_));
     // While the process is not reaped, its number is the name of no other group.
-    const int sent =
-        to_group ? ::kill(static_cast<pid_t>(-group_), signal) : SendToPidfd(pidfd_, signal);
-    if (sent == 0) return absl::OkStatus();
-    return ErrnoStatus(-errno,
+    int error = 0;
+    if (!to_group) {
+      error = internal::SendToChild(descriptor_, pid_, signal);
+    } else if (::kill(static_cast<pid_t>(-group_), signal) != 0) {
+      error = -errno;
+    }
+    if (error == 0) return absl::OkStatus();
+    return ErrnoStatus(error,
                        absl::StrCat("signal ", to_group ? "group of process " : "process ", pid_));
   }
 
@@ -180,11 +176,8 @@ class SystemChild final : public Child {
 
  private:
   void OnReady() {
-    siginfo_t info = {};
-    int returncode = kUnknownReturncode;
-    if (::waitid(kByPidfd, static_cast<id_t>(pidfd_), &info, WEXITED | WNOHANG) == 0) {
-      returncode = ToReturncode(info);
-    } else {
+    const std::optional<int> returncode = internal::ReapChild(descriptor_, pid_);
+    if (!returncode.has_value()) {
       Log(LogSeverity::kWarning,
           absl::StrCat("process ", pid_,
                        ": somebody else has waited for it, or SIGCHLD is ignored; "
@@ -193,19 +186,18 @@ class SystemChild final : public Child {
     has_ended_ = true;
     RemoveOutsider();
     Spawner::ExitCallback on_exit = std::move(on_exit_);
-    on_exit(returncode);  // May destroy us.
+    on_exit(returncode.value_or(kUnknownReturncode));  // May destroy us.
   }
 
   void KillAndReap() {
-    if (SendToPidfd(pidfd_, SIGKILL) != 0) return;
-    pollfd entry = {pidfd_, POLLIN, 0};
+    if (internal::SendToChild(descriptor_, pid_, SIGKILL) != 0) return;
+    pollfd entry = {descriptor_, POLLIN, 0};
     int ready;
     do {
       ready = ::poll(&entry, 1, kKillPatienceMs);
     } while (ready < 0 && errno == EINTR);
-    siginfo_t info = {};
     if (ready == 1) {
-      ::waitid(kByPidfd, static_cast<id_t>(pidfd_), &info, WEXITED | WNOHANG);
+      internal::ReapChild(descriptor_, pid_);
     } else {
       Log(LogSeverity::kWarning, absl::StrCat("process ", pid_, " was killed, and does not end"));
     }
@@ -217,7 +209,7 @@ class SystemChild final : public Child {
 
   EventLoop* const loop_;
   const pid_t pid_;
-  const int pidfd_;  // The watch's.
+  const int descriptor_;  // The watch's.
   const int64_t group_;
   Spawner::ExitCallback on_exit_;
   ExitWatch* const watch_;
@@ -298,22 +290,20 @@ class Preparation {
   }
 
   void SetAttributes(const SpawnRequest& request) {
-    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | internal::kSpawnFlags;
     sigset_t signals;
-    ::sigemptyset(&signals);
+    sigemptyset(&signals);
     Check(::posix_spawnattr_setsigmask(&attributes_, &signals));
 
-    // All, and those two as well that glibc has for itself: it would have the child
-    // ignore them, and sigfillset() leaves them out.
-    std::memset(&signals, 0xff, sizeof(signals));
+    internal::FillSignals(&signals);
     if (request.restore_signals) {
       // What is handled becomes the default by itself. What is ignored stays ignored
       // where that is how nohup(1) and shells without job control speak to programs.
       for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU}) {
-        ::sigdelset(&signals, signal);
+        sigdelset(&signals, signal);
       }
     } else {
-      for (int signal = 1; signal < NSIG; ++signal) ::sigdelset(&signals, signal);
+      for (int signal = 1; signal < NSIG; ++signal) sigdelset(&signals, signal);
     }
     Check(::posix_spawnattr_setsigdefault(&attributes_, &signals));
     if (request.new_session) flags |= POSIX_SPAWN_SETSID;
@@ -321,7 +311,7 @@ class Preparation {
       flags |= POSIX_SPAWN_SETPGROUP;
       Check(::posix_spawnattr_setpgroup(&attributes_, static_cast<pid_t>(*request.process_group)));
     }
-    Check(::posix_spawnattr_setflags(&attributes_, flags));
+    Check(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)));
   }
 
   absl::Status MapStandard(const SpawnRequest& request) {
@@ -349,8 +339,8 @@ class Preparation {
         usable = copy.get();
         copies_.push_back(std::move(copy));
       }
-      // To itself, this only makes it inherited.
-      Check(::posix_spawn_file_actions_adddup2(&actions_, usable, target));
+      Check(usable == target ? internal::AddKeep(&actions_, target)
+                             : ::posix_spawn_file_actions_adddup2(&actions_, usable, target));
     }
     return absl::OkStatus();
   }
@@ -358,17 +348,12 @@ class Preparation {
   absl::Status PassAndClose(const SpawnRequest& request) {
     std::vector<int> passed(request.pass_descriptors.begin(), request.pass_descriptors.end());
     std::sort(passed.begin(), passed.end());
-    int next = 3;
     for (const int fd : passed) {
       if (::fcntl(fd, F_GETFD) < 0)
         return ErrnoStatus(-errno, absl::StrCat("pass descriptor ", fd));
-      // Another thread may open one of these now, so all are closed and not only those
-      // that are open. Closing one that is not is no error.
-      for (; next < fd; ++next) Check(::posix_spawn_file_actions_addclose(&actions_, next));
-      Check(::posix_spawn_file_actions_adddup2(&actions_, fd, fd));
-      next = fd + 1;
+      Check(internal::AddKeep(&actions_, fd));
     }
-    Check(::posix_spawn_file_actions_addclosefrom_np(&actions_, next));
+    Check(internal::AddCloseOthers(&actions_, passed));
     return absl::OkStatus();
   }
 
@@ -378,22 +363,11 @@ class Preparation {
   int error_ = 0;
 };
 
-// Whether this kernel, and whoever restricts us, let us have pidfds.
-absl::Status ProbePidfd() {
-  static const int error = [] {
-    const UniqueFd self(OpenPidfd(::getpid()));
-    return self.get() >= 0 || errno == EMFILE || errno == ENFILE ? 0 : errno;
-  }();
-  if (error == 0) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("processes need pidfd_open(2) of Linux 5.4, which answers ", ErrnoName(error)));
-}
-
-class LinuxSpawner final : public Spawner {
+class PosixSpawner final : public Spawner {
  public:
   absl::StatusOr<std::unique_ptr<Child>> Spawn(EventLoop& loop, const SpawnRequest& request,
                                                ExitCallback on_exit) override {
-    absl::Status works = ProbePidfd();
+    absl::Status works = internal::ProbeExitDescriptor();
     if (!works.ok()) return works;
 
     UniqueFd opened;
@@ -402,7 +376,8 @@ class LinuxSpawner final : public Spawner {
         return ErrnoStatus(-number,
                            absl::StrCat("change to directory \"", request.directory, "\""));
       };
-      opened = UniqueFd(::open(request.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      opened = UniqueFd(
+          ::open(request.directory.c_str(), internal::kOpenForName | O_DIRECTORY | O_CLOEXEC));
       if (opened.get() < 0) return error(errno);
       if (::faccessat(opened.get(), ".", X_OK, AT_EACCESS) != 0) return error(errno);
     }
@@ -413,9 +388,9 @@ class LinuxSpawner final : public Spawner {
     absl::Status prepared = preparation.Prepare(request, directory);
     if (!prepared.ok()) return prepared;
 
-    // Makes sure that there will be a descriptor for the pidfd: to find out afterwards
+    // Makes sure that there will be a descriptor to tell of the end: to find out afterwards
     // that there is none would be to have run the program in vain.
-    UniqueFd reserve(::open("/", O_PATH | O_CLOEXEC));
+    UniqueFd reserve(::open("/", internal::kOpenForName | O_CLOEXEC));
     if (reserve.get() < 0) return ErrnoStatus(-errno, absl::StrCat("start \"", *file, "\""));
 
     const std::vector<char*> argv = Pointers(request.argv);
@@ -428,18 +403,17 @@ class LinuxSpawner final : public Spawner {
     if (error != 0) return StartError(error, *file, directory);
 
     reserve.Reset();
-    const int pidfd = OpenPidfd(pid);
-    if (pidfd < 0) {
-      const int why = errno;
+    const int descriptor = internal::OpenExitDescriptor(pid);
+    if (descriptor < 0) {
       // It is our child, and not reaped, so the number is its own.
       ::kill(pid, SIGKILL);
       while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
       }
-      return ErrnoStatus(-why, absl::StrCat("start \"", *file, "\": pidfd_open"));
+      return ErrnoStatus(descriptor, absl::StrCat("start \"", *file, "\": watch it"));
     }
     const int64_t group =
         request.process_group.value_or(0) == 0 ? int64_t{pid} : *request.process_group;
-    auto child = std::make_unique<SystemChild>(loop, pid, pidfd, group, std::move(on_exit));
+    auto child = std::make_unique<SystemChild>(loop, pid, descriptor, group, std::move(on_exit));
     absl::Status begun = child->Begin();
     if (!begun.ok()) return begun;  // Which kills it.
     return child;
@@ -459,7 +433,7 @@ class LinuxSpawner final : public Spawner {
 }  // namespace
 
 Spawner* SystemSpawner() {
-  static LinuxSpawner spawner;
+  static PosixSpawner spawner;
   return &spawner;
 }
 
