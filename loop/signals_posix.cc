@@ -62,7 +62,7 @@ class PosixSignals final : public Signals {
     struct sigaction action = {};
     action.sa_handler = &OnSignal;
     action.sa_flags = SA_RESTART;  // System calls of others are not interrupted.
-    ::sigfillset(&action.sa_mask);
+    sigfillset(&action.sa_mask);   // A macro, on macOS.
     struct sigaction before;
     if (::sigaction(signal, &action, &before) != 0) {
       const int error = errno;
