@@ -145,18 +145,6 @@ TEST_F(SignalTest, TwoSignalsAtOnceBothRunInTheirOrder) {  // SIG 279
   EXPECT_THAT(log_, ElementsAre("usr2", "usr1", "usr2"));
 }
 
-TEST_F(SignalTest, ABurstOfRealTimeSignalsIsCountedInFull) {
-  int count = 0;
-  ASSERT_TRUE(loop_->AddSignalHandler(SIGRTMIN + 1, [&count] { ++count; }).ok());
-  constexpr int kBurst = 1000;  // More than the ring holds.
-  for (int i = 0; i < kBurst; ++i) ASSERT_EQ(::kill(::getpid(), SIGRTMIN + 1), 0);
-  RunRounds(1);
-  EXPECT_EQ(count, kBurst);
-  ::raise(SIGRTMIN + 1);
-  RunRounds(1);
-  EXPECT_EQ(count, kBurst + 1);
-}
-
 TEST_F(SignalTest, SignalsToManyThreadsAreCountedInFull) {
   int count = 0;
   constexpr int kThreads = 4, kEach = 500;

@@ -411,21 +411,6 @@ WEFT_TEST_F(DatagramTest, SegmentsWithoutTheKernelsHelp) {
   WEFT_EXPECT_OK(sent);
 }
 
-// By UDP too, if not this one: a socket without checksums.
-WEFT_TEST_F(DatagramTest, SegmentsThatTheKernelRefusesToCut) {
-  Datagram server = co_await Open();
-  Datagram client = co_await OpenTo(AddressOf(server));
-  const int on = 1;
-  absl::Status set = client.socket().SetRawOption(SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on));
-  WEFT_ASSERT_OK(set);
-  absl::Status sent = co_await client.SendSegments("abcde", 2);
-  WEFT_EXPECT_OK(sent);
-  for (const std::string expected : {"ab", "cd", "e"}) {
-    std::string text = co_await Next(server);
-    EXPECT_EQ(text, expected);
-  }
-}
-
 // UDP 262, of every way to send: what has become of an earlier datagram is told, once,
 // and is no reason to try it in another way.
 WEFT_TEST_F(DatagramTest, EveryWayToSendTellsWhatBecameOfTheLastOne) {

@@ -427,7 +427,7 @@ TEST_F(SocketTest, MayOutliveItsLoop) {
   loop->RunUntilComplete(open(closed));
   loop->RunUntilComplete(open(destroyed));
   loop->Close();
-  closed = {};
+  closed = std::pair<Socket, Socket>();
   loop.reset();
   destroyed.first.Close();
 }

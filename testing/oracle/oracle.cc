@@ -22,13 +22,20 @@ namespace {
 // Where tests and `bazel run` find it.
 constexpr char kServer[] = "testing/oracle/oracle_server.py";
 
+// One that the server has no more of than it is to have.
+bool OpenPipe(int (&ends)[2]) {
+  if (pipe(ends) != 0) return false;
+  for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Oracle>> Oracle::Start() {
   std::signal(SIGPIPE, SIG_IGN);  // The server may be gone: Read() says so.
   int questions[2];
   int answers[2];
-  if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) {
+  if (!OpenPipe(questions) || !OpenPipe(answers)) {
     return absl::InternalError("no pipe to talk to python3");
   }
   const pid_t process = fork();
