@@ -128,4 +128,5 @@ def legacy_toolchain_suite(name, toolchains):
       toolchains: The cc_toolchain of each --cpu.
     """
     if hasattr(native, "cc_toolchain_suite"):
-        native.cc_toolchain_suite(name = name, toolchains = toolchains)
+        # Not in //...: it cannot be analysed for the machine's own --cpu.
+        native.cc_toolchain_suite(name = name, tags = ["manual"], toolchains = toolchains)
