@@ -193,14 +193,15 @@ class IocpPoller final : public Poller {
   // What is known of a handle.
   struct Entry {
     NativeHandle handle = kInvalidHandle;
-    List<Operation> queue[2];    // In the order of starting; the first may be in flight.
-    List<Operation> waits;       // kWaitReadable, kWaitWritable.
+    List<Operation> queue[2];  // In the order of starting; the first may be in flight.
+    List<Operation> waits;     // kWaitReadable, kWaitWritable.
     Operation* retiring = nullptr;
     Entry* next_dirty = nullptr;
     uint32_t generation = 1;
     FileKind kind = FileKind::kUnknown;  // Unknown: it has not been brought to the port.
     bool skips_port = false;             // What is done at once makes no packet.
     bool was_kept = false;               // Retired since, and kept open.
+    bool is_watched = false;             // Its owner may close it without our knowledge.
     bool has_lent = false;               // One is announced and not fetched: others wait.
     bool is_dirty = false;               // There may be something to ask for in `Wait()`.
   };
@@ -258,6 +259,7 @@ class IocpPoller final : public Poller {
   // Ending.
   void CancelPending(Entry* entry, Operation* op, ReadyQueue* done);
   bool HasInFlight(Entry* entry) const;
+  bool IsIdle(Entry* entry) const;
   void EndAll(Entry* entry, ReadyQueue* done);
   void FinishRetirement(Entry* entry, ReadyQueue* done);
   void CloseEntry(Entry* entry, Operation* op);
@@ -300,12 +302,15 @@ StartResult IocpPoller::Start(Operation* op) {
   Entry* entry = entries_.Get(op->handle, &error);
   if (ABSL_PREDICT_FALSE(entry == nullptr)) return Done(op, error);
   if (ABSL_PREDICT_FALSE(entry->retiring != nullptr)) return Done(op, -EBADF);
-  if (ABSL_PREDICT_FALSE(entry->kind == FileKind::kUnknown)) {
+  const bool goes_on = IsWait(op) && (op->flags & kWaitAgain) != 0;
+  if (ABSL_PREDICT_FALSE(entry->kind == FileKind::kUnknown ||
+                         (entry->is_watched && !goes_on && IsIdle(entry)))) {
     error = Adopt(op->handle, entry);
     if (error != 0) return Done(op, error);
   }
   if (IsWait(op)) {
     if (!IsSocket(entry)) return Done(op, -EPERM);
+    entry->is_watched = true;
     entry->waits.PushBack(op);
     MarkDirty(entry);
     return Pending(op);
@@ -337,7 +342,8 @@ StartResult IocpPoller::Pending(Operation* op) {
   return StartResult::kPending;
 }
 
-// Brings a handle to the port: 0, or a negated errno.
+// Brings a handle to the port: 0, or a negated errno. One that is there already may have
+// been closed since, if it was only watched, and its number stand for another.
 int64_t IocpPoller::Adopt(NativeHandle handle, Entry* entry) {
   if (port_ == nullptr) port_ = waker_->Open();
   if (port_ == nullptr) return LastError();
@@ -357,13 +363,14 @@ int64_t IocpPoller::Adopt(NativeHandle handle, Entry* entry) {
     IO_STATUS_BLOCK status = {};
     const LONG result =
         set(File(handle), &status, &completion, sizeof(completion), kReplaceCompletion);
-    if (result < 0 && !entry->was_kept) return -EINVAL;
+    const bool was_ours = entry->was_kept || entry->is_watched;
+    if (result < 0 && !was_ours) return -EINVAL;
   }
   entry->skips_port = ::SetFileCompletionNotificationModes(
       File(handle), FILE_SKIP_COMPLETION_PORT_ON_SUCCESS | FILE_SKIP_SET_EVENT_ON_HANDLE);
   entry->handle = handle;
   entry->kind = kind;
-  entry->was_kept = false;
+  entry->was_kept = entry->is_watched = false;
   return 0;
 }
 
@@ -538,10 +545,9 @@ int64_t IocpPoller::IssueAccept(Entry* entry, Operation* op) {
     slot->accepted = accepted;
     DWORD received = 0;
     const auto accept = Extensions(Socket(op->handle))->accept;
-    const bool is_ok =
-        accept != nullptr &&
-        accept(Socket(op->handle), Socket(accepted), slot->addresses, 0, AcceptSlot::kAddressSize,
-               AcceptSlot::kAddressSize, &received, slot);
+    const bool is_ok = accept != nullptr &&
+                       accept(Socket(op->handle), Socket(accepted), slot->addresses, 0,
+                              AcceptSlot::kAddressSize, AcceptSlot::kAddressSize, &received, slot);
     const bool is_pending = !is_ok && ::WSAGetLastError() == WSA_IO_PENDING;
     const int64_t error = is_ok || is_pending ? 0 : LastErrorOf(op->handle, entry->kind);
     const int64_t result = Submitted(entry, op, slot, is_ok, is_pending, error);
@@ -568,15 +574,16 @@ int64_t IocpPoller::IssueConnect(Entry* entry, Operation* op) {
   if (::getsockname(Socket(op->handle), reinterpret_cast<sockaddr*>(&own), &own_length) != 0) {
     own = {};
     own.ss_family = to->sa_family;
-    const int bound = ::bind(Socket(op->handle), reinterpret_cast<const sockaddr*>(&own),
-                             to->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+    const int bound =
+        ::bind(Socket(op->handle), reinterpret_cast<const sockaddr*>(&own),
+               to->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
     if (bound != 0) return LastErrorOf(op->handle, entry->kind);
   }
   Slot* slot = NewSlot<Slot>(op);
   if (slot == nullptr) return -ENOMEM;
   const auto connect = Extensions(Socket(op->handle))->connect;
-  const bool is_ok = connect != nullptr && connect(Socket(op->handle), to, length, nullptr, 0,
-                                                   nullptr, slot);
+  const bool is_ok =
+      connect != nullptr && connect(Socket(op->handle), to, length, nullptr, 0, nullptr, slot);
   const bool is_pending = !is_ok && ::WSAGetLastError() == WSA_IO_PENDING;
   int64_t error = is_ok || is_pending ? 0 : LastErrorOf(op->handle, entry->kind);
   // Windows says it of an address that nobody can connect to, such as that of all
@@ -732,6 +739,12 @@ void IocpPoller::OnPacket(Slot* slot, ReadyQueue* done) {
   const bool goes_on = !note->wants_cancel && entry->retiring == nullptr;
   int64_t result = Finished(entry, op, slot);
   const bool was_poll = slot->is_poll;
+  // Wine takes the error of a socket for itself, and tells it here alone.
+  const int64_t reported =
+      !was_poll ? 0
+                : internal::SocketError(op->handle, entry->kind,
+                                        -ErrnoOfStatus(static_cast<uint32_t>(
+                                            static_cast<PollSlot*>(slot)->poll.handle.status)));
   const bool is_closed = static_cast<uint32_t>(slot->Internal) == 0x8000000A;
   FreeSlot(slot);
 
@@ -743,7 +756,8 @@ void IocpPoller::OnPacket(Slot* slot, ReadyQueue* done) {
   }
   if (was_poll) {
     if (!goes_on) return End(entry, op, -ECANCELED, done);
-    if (result >= 0) result = Attempt(entry, op);
+    if (result >= 0) result = internal::Perform(op, entry->kind);
+    if (result == kWouldBlock) result = reported < 0 ? reported : Attempt(entry, op);
   } else if (op->opcode == OpCode::kAccept && result == -ECONNRESET) {
     result = Issue(entry, op);
   } else if (result == -ECANCELED && !is_closed && op->opcode != OpCode::kConnect) {
@@ -787,17 +801,15 @@ void IocpPoller::End(Entry* entry, Operation* op, int64_t result, ReadyQueue* do
   }
   op->Unlink();
   Finish(op, result, done);
-  if (IsWait(op)) return;
-  Pump(entry, DirectionOf(op->opcode), done);
+  if (!IsWait(op)) return Pump(entry, DirectionOf(op->opcode), done);
+  if (!entry->waits.empty()) MarkDirty(entry);  // One may have been asked for them all.
 }
 
 // Ends a wait, and those that wait for the same, in their order.
 void IocpPoller::EndWaits(Entry* entry, Operation* op, int64_t result, ReadyQueue* done) {
   const OpCode opcode = op->opcode;
   End(entry, op, result, done);
-  if (entry->retiring != nullptr || entry->waits.empty()) return;
-  MarkDirty(entry);  // For those that are left.
-  if (result < 0) return;
+  if (entry->retiring != nullptr || result < 0) return;
   for (Operation* next = entry->waits.front(); next != nullptr;) {
     Operation* each = std::exchange(next, entry->waits.Next(next));
     if (each->opcode == opcode && NoteOf(each)->phase == Phase::kQueued) {
@@ -873,6 +885,16 @@ bool IocpPoller::HasInFlight(Entry* entry) const {
   return false;
 }
 
+// Whether nobody wants anything of it any more.
+bool IocpPoller::IsIdle(Entry* entry) const {
+  if (!entry->queue[kRead].empty() || !entry->queue[kWrite].empty()) return false;
+  if (entry->has_lent || entry->retiring != nullptr) return false;
+  for (Operation* op = entry->waits.front(); op != nullptr; op = entry->waits.Next(op)) {
+    if (!NoteOf(op)->wants_cancel) return false;
+  }
+  return true;
+}
+
 StartResult IocpPoller::Retire(Operation* op) {
   const bool is_number = op->handle > 0 && (op->handle & 3) == 0;
   Entry* entry = is_number ? entries_.Find(op->handle) : nullptr;
@@ -935,6 +957,7 @@ void IocpPoller::FinishRetirement(Entry* entry, ReadyQueue* done) {
 // The handle is nobody's any more; `op->result` says what close said.
 void IocpPoller::CloseEntry(Entry* entry, Operation* op) {
   const FileKind kind = std::exchange(entry->kind, FileKind::kUnknown);
+  entry->is_watched = false;
   entry->was_kept = (op->flags & kKeepOpen) != 0 && kind != FileKind::kUnknown;
   if ((op->flags & kKeepOpen) != 0) {
     op->result = 0;
@@ -957,7 +980,7 @@ void IocpPoller::Abandon(Entry* entry) {
     }
   }
   ++entry->generation;
-  entry->has_lent = entry->was_kept = false;
+  entry->has_lent = entry->was_kept = entry->is_watched = false;
   entry->kind = FileKind::kUnknown;
 }
 
@@ -968,14 +991,13 @@ absl::Status IocpPoller::Wait(TimePoint deadline, ReadyQueue* done) {
   if (port_ == nullptr && !may_sleep) return absl::OkStatus();
   if (port_ == nullptr) port_ = waker_->Open();
   if (port_ == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "iocp poller: CreateIoCompletionPort: error ", static_cast<uint32_t>(::GetLastError())));
+    return absl::ResourceExhaustedError(absl::StrCat("iocp poller: CreateIoCompletionPort: error ",
+                                                     static_cast<uint32_t>(::GetLastError())));
   }
   ReadyQueue finished;
   while (true) {
     Flush(&finished);
-    if (was_woken_ || dirty_ != nullptr || !finished.empty() || !late_.empty() ||
-        !ended_.empty()) {
+    if (was_woken_ || dirty_ != nullptr || !finished.empty() || !late_.empty() || !ended_.empty()) {
       may_sleep = false;
     }
     DWORD milliseconds = 0;
@@ -984,16 +1006,15 @@ absl::Status IocpPoller::Wait(TimePoint deadline, ReadyQueue* done) {
       if (deadline != TimePoint::InfiniteFuture()) {
         // Rounded up: late, and never early.
         const int64_t left = deadline.nanoseconds() - SteadyClock::Read().nanoseconds();
-        milliseconds = left <= 0 ? 0
-                                 : static_cast<DWORD>(std::min<int64_t>(
-                                       (left - 1) / 1'000'000 + 1, INT_MAX));
+        milliseconds =
+            left <= 0 ? 0
+                      : static_cast<DWORD>(std::min<int64_t>((left - 1) / 1'000'000 + 1, INT_MAX));
       }
     }
     if (!Reap(milliseconds, &finished)) {
       done->Splice(&finished);
-      return absl::InternalError(absl::StrCat(
-          "iocp poller: GetQueuedCompletionStatusEx: error ",
-          static_cast<uint32_t>(::GetLastError())));
+      return absl::InternalError(absl::StrCat("iocp poller: GetQueuedCompletionStatusEx: error ",
+                                              static_cast<uint32_t>(::GetLastError())));
     }
     if (!may_sleep || was_woken_ || !finished.empty() || !late_.empty() || !ended_.empty()) break;
     // What has come meant nothing yet, or the system's clock is coarse.

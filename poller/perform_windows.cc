@@ -5,8 +5,8 @@
 
 #include <winsock2.h>
 // Behind it.
-#include <windows.h>
 #include <mswsock.h>
+#include <windows.h>
 #include <ws2tcpip.h>
 
 #include <algorithm>
@@ -88,10 +88,10 @@ int64_t Receive(Operation* op, FileKind kind) {
   INT length = SockAddr::kCapacity;
   DWORD received = 0;
   DWORD flags = static_cast<DWORD>(op->flags & ~MSG_WAITALL);
-  const int result = ::WSARecvFrom(
-      Socket(op->handle), pieces.data(), pieces.count(), &received, &flags,
-      from == nullptr ? nullptr : reinterpret_cast<sockaddr*>(from->bytes),
-      from == nullptr ? nullptr : &length, nullptr, nullptr);
+  const int result =
+      ::WSARecvFrom(Socket(op->handle), pieces.data(), pieces.count(), &received, &flags,
+                    from == nullptr ? nullptr : reinterpret_cast<sockaddr*>(from->bytes),
+                    from == nullptr ? nullptr : &length, nullptr, nullptr);
   const bool is_truncated = result != 0 && ::WSAGetLastError() == WSAEMSGSIZE;
   if (result != 0 && !is_truncated) return LastErrorOf(op->handle, kind);
   if (is_message) {
