@@ -98,10 +98,6 @@ class [[nodiscard]] SleepAwaiter : private Timer, private Wait {
 
 }  // namespace internal
 
-// A macro of windows.h, which stands for nothing. Who includes that behind this file has
-// to undefine it as well.
-#undef Yield
-
 // Lets everything else that is ready run, once, and goes on: `Sleep(0)`.
 inline internal::YieldAwaiter Yield() { return internal::YieldAwaiter(); }
 

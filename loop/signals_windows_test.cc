@@ -4,8 +4,6 @@
 // Events of the console, and what the program raises itself. The console is a new one of
 // this process's own, so that nobody else hears of its events.
 
-#include <windows.h>
-// Behind it.
 #include <signal.h>
 
 #include <memory>
@@ -21,6 +19,8 @@
 #include "weft/loop/next_signal.h"
 #include "weft/loop/run.h"
 #include "weft/testing/thrown_by.h"
+// Behind weft's: Yield is a macro of it.
+#include <windows.h>
 
 namespace weft {
 namespace {
