@@ -31,7 +31,10 @@
 //     was all, which it is on Windows, and closes.
 //   * Requests on a handle that has a port are not cancelled when their thread ends. Wine
 //     and other drivers may do so: what nobody has cancelled is asked for again.
-//   * A handle cannot leave its port before Windows 8.1, and not on Wine.
+//   * A handle keeps its port. Windows can give it another one; Wine 8 cannot.
+//   * GetQueuedCompletionStatusEx() sleeps by the system's tick, so up to 16 ms too long.
+//     TODO(perf): a waitable timer of high resolution whose APC ends an alertable sleep;
+//     what settles it is a real Windows to measure on.
 
 #include "weft/poller/iocp_poller.h"
 

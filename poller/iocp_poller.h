@@ -18,7 +18,7 @@ namespace weft {
 // others are -EINVAL, a console is -EPERM. Waiting until something is readable or writable
 // works with sockets; another handle is -EPERM.
 //
-// A handle belongs to the loop that has first used it, until it is retired.
+// A handle belongs to the loop that has first used it, until it is closed.
 std::unique_ptr<Poller> MakeIocpPoller();
 
 }  // namespace weft
