@@ -460,8 +460,10 @@ int64_t IocpPoller::Issue(Entry* entry, Operation* op) {
     case OpCode::kRecvMsg:
       return Attempt(entry, op);
     case OpCode::kAccept:
+      if (entry->kind != FileKind::kStream) return IsSocket(entry) ? -EOPNOTSUPP : -ENOTSOCK;
       return IssueAccept(entry, op);
     case OpCode::kConnect:
+      if (!IsSocket(entry)) return -ENOTSOCK;
       return IssueConnect(entry, op);
     case OpCode::kFsync:
       // Windows has no other than this, which waits for the disk.
@@ -482,7 +484,8 @@ int64_t IocpPoller::Submitted(Entry* entry, Operation* op, Slot* slot, bool is_o
   }
   const int64_t result = is_ok ? Finished(entry, op, slot) : error;
   FreeSlot(slot);
-  return result;
+  // Of a request that may wait it says that there are too many (WSARecv()).
+  return result == kWouldBlock ? -ENOBUFS : result;
 }
 
 int64_t IocpPoller::IssueReceive(Entry* entry, Operation* op) {
@@ -588,10 +591,7 @@ int64_t IocpPoller::IssueConnect(Entry* entry, Operation* op) {
   const bool is_ok =
       connect != nullptr && connect(Socket(op->handle), to, length, nullptr, 0, nullptr, slot);
   const bool is_pending = !is_ok && ::WSAGetLastError() == WSA_IO_PENDING;
-  int64_t error = is_ok || is_pending ? 0 : LastErrorOf(op->handle, entry->kind);
-  // Windows says it of an address that nobody can connect to, such as that of all
-  // interfaces.
-  if (error == kWouldBlock) error = -EADDRNOTAVAIL;
+  const int64_t error = is_ok || is_pending ? 0 : LastErrorOf(op->handle, entry->kind);
   return Submitted(entry, op, slot, is_ok, is_pending, error);
 }
 
