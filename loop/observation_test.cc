@@ -20,6 +20,7 @@
 #include "weft/loop/loop_stats.h"
 #include "weft/poller/socket_api.h"
 #include "weft/testing/captured_log.h"
+#include "weft/testing/matches_regex.h"
 
 namespace weft {
 namespace {
@@ -27,7 +28,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 // A loop in virtual time, in which a callback blocks by moving it.
