@@ -123,7 +123,7 @@ TEST_F(WatchdogTest, OneThatStaysBlockedIsReportedAgain) {
   RunUntilStopped();
 
   const std::vector<BlockedLoop> reports = TakeReports();
-  ASSERT_EQ(reports.size(), 3u);
+  ASSERT_GE(reports.size(), 3u);  // More, if this thread was slow to go on.
   EXPECT_GE(reports[1].blocked_for, 2 * reports[0].blocked_for);
   EXPECT_GE(reports[2].blocked_for, 2 * reports[1].blocked_for);
   EXPECT_EQ(reports[1].since, reports[0].since);
