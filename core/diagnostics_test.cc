@@ -29,6 +29,7 @@
 #include "weft/core/wait.h"
 #include "weft/core/wait_for.h"
 #include "weft/testing/captured_log.h"
+#include "weft/testing/matches_regex.h"
 #include "weft/testing/virtual_scheduler.h"
 
 namespace weft {
@@ -39,7 +40,6 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 

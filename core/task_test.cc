@@ -19,6 +19,7 @@
 #include "weft/core/no_throw.h"
 #include "weft/core/shield.h"
 #include "weft/core/sleep.h"
+#include "weft/testing/matches_regex.h"
 #include "weft/testing/thrown_by.h"
 #include "weft/testing/virtual_scheduler.h"
 
@@ -28,7 +29,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 class TaskTest : public ::testing::Test {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // For systems without names of threads, and those where nobody has tried yet.
-// TODO(port): SetThreadDescription() on Windows, pthread_set_name_np() on BSD.
+// TODO(port): pthread_set_name_np() on BSD.
 
 #include <string>
 

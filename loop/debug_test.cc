@@ -26,6 +26,7 @@
 #include "weft/sync/event.h"
 #include "weft/sync/lock.h"
 #include "weft/sync/queue.h"
+#include "weft/testing/environment_variable.h"
 #include "weft/testing/thrown_by.h"
 
 namespace weft {
@@ -86,18 +87,18 @@ TEST_F(DebugTest, IsSwitchedByOptionByCallAndByTheEnvironment) {  // DBG 310, A-
   EXPECT_FALSE(plain->debug());
   plain->Close();
   for (const char* value : {"1", "yes"}) {
-    ::setenv("WEFT_DEBUG", value, /*overwrite=*/1);
+    SetEnvironment("WEFT_DEBUG", value);
     std::unique_ptr<EventLoop> by_environment = *EventLoop::Create();
     EXPECT_TRUE(by_environment->debug()) << value;
     by_environment->Close();
   }
   for (const char* value : {"0", ""}) {
-    ::setenv("WEFT_DEBUG", value, /*overwrite=*/1);
+    SetEnvironment("WEFT_DEBUG", value);
     std::unique_ptr<EventLoop> by_environment = *EventLoop::Create();
     EXPECT_FALSE(by_environment->debug()) << value;
     by_environment->Close();
   }
-  ::unsetenv("WEFT_DEBUG");
+  UnsetEnvironment("WEFT_DEBUG");
 
   RunOptions options;
   options.debug = true;

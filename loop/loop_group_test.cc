@@ -514,22 +514,22 @@ WEFT_TEST_IN_REAL_TIME(LoopGroupTest, ASignalStopsItAndAnotherAbortsIt) {
   LoopGroup group(Loops(2));
   std::latch cleaning(2);
   group.RunOnEach(Stubborn{&cleaning});
-  Task<int> running = CreateTask(group.RunUntilSignal(SignalSet(SIGUSR1, SIGUSR2)));
+  Task<int> running = CreateTask(group.RunUntilSignal(SignalSet(SIGTERM, SIGINT)));
   co_await Yield();
 
-  ::raise(SIGUSR1);
+  ::raise(SIGTERM);
   co_await ToThread([&cleaning] { cleaning.wait(); });
   EXPECT_FALSE(running.Done());
-  ::raise(SIGUSR2);
+  ::raise(SIGINT);
 
-  WEFT_EXPECT_EQ(co_await std::move(running), SIGUSR1);
+  WEFT_EXPECT_EQ(co_await std::move(running), SIGTERM);
 }
 
 WEFT_TEST_IN_REAL_TIME(LoopGroupTest, WithoutASignalItEndsWithItsMains) {
   LoopGroup group(Loops(2));
   group.RunOnEach([](int) -> Coro<void> { co_await Yield(); });
 
-  WEFT_EXPECT_EQ(co_await group.RunUntilSignal(SignalSet(SIGUSR1)), 0);
+  WEFT_EXPECT_EQ(co_await group.RunUntilSignal(SignalSet(SIGTERM)), 0);
 }
 
 // -- Processors.

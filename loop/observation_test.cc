@@ -3,8 +3,6 @@
 
 // What a loop tells while it runs: to debug mode, to instruments, and in figures.
 
-#include <unistd.h>
-
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,7 +18,9 @@
 #include "weft/loop/event_loop.h"
 #include "weft/loop/instrument.h"
 #include "weft/loop/loop_stats.h"
+#include "weft/poller/socket_api.h"
 #include "weft/testing/captured_log.h"
+#include "weft/testing/matches_regex.h"
 
 namespace weft {
 namespace {
@@ -28,7 +28,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 // A loop in virtual time, in which a callback blocks by moving it.
@@ -115,9 +114,12 @@ TEST_F(ObservationTest, ASlowReaderIsNamed) {
   options.debug = true;
   std::unique_ptr<EventLoop> loop = *EventLoop::Create(options);
   loop->SetSlowCallbackDuration(absl::ZeroDuration());
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  ASSERT_EQ(::write(ends[1], "x", 1), 1);
+  NativeHandle ends[2];
+  ASSERT_EQ(SystemSocketApi()->OpenPair(SocketType::kStream, ends), 0);
+  DatagramSlot byte;
+  byte.data = const_cast<char*>("x");
+  byte.size = 1;
+  ASSERT_EQ(SystemSocketApi()->SendMany(ends[1], &byte, 1), 1);
   ASSERT_TRUE(loop->AddReader(ends[0], [&] { loop->Stop(); }).ok());
 
   loop->RunForever();
@@ -127,8 +129,8 @@ TEST_F(ObservationTest, ASlowReaderIsNamed) {
       ::testing::Contains(StartsWith("Executing <Handle created at loop/observation_test.cc:")));
   loop->RemoveReader(ends[0]);
   loop->Close();
-  ::close(ends[0]);
-  ::close(ends[1]);
+  SystemSocketApi()->Close(ends[0]);
+  SystemSocketApi()->Close(ends[1]);
 }
 
 // -- Close.
@@ -140,12 +142,12 @@ TEST_F(ObservationTest, InDebugModeCloseListsWhatWasPending) {
     loop->CallSoon([] {});
     loop->CallLater(absl::Hours(1), [] {});
     loop->CallLater(absl::Hours(1), [] {}).Cancel();
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
+    NativeHandle ends[2];
+    ASSERT_EQ(SystemSocketApi()->OpenPair(SocketType::kStream, ends), 0);
     ASSERT_TRUE(loop->AddReader(ends[0], [] {}).ok());
     loop->Close();
-    ::close(ends[0]);
-    ::close(ends[1]);
+    SystemSocketApi()->Close(ends[0]);
+    SystemSocketApi()->Close(ends[1]);
 
     const std::vector<std::string> log = log_.Take();
     if (!debug) {

@@ -400,15 +400,6 @@ TEST(RunInterruptTest, ASecondSigintDoesNotWaitForMain) {  // A-64
   EXPECT_THAT(log, ElementsAre("cancelled", "cancelled again"));
 }
 
-Coro<void> Stuck() {
-  for (int i = 0; i < 3; ++i) ::raise(SIGINT);
-  co_return;
-}
-
-TEST(RunInterruptDeathTest, AThirdSigintEndsAProgramThatIsStuck) {
-  EXPECT_EXIT(weft::Run(Stuck()), ::testing::KilledBySignal(SIGINT), "");
-}
-
 Coro<void> HandlesItself(std::vector<std::string>* log) {
   (void)GetRunningLoop().AddSignalHandler(SIGINT, [log] { log->push_back("handled"); });
   for (int i = 0; i < 4; ++i) ::raise(SIGINT);
@@ -434,9 +425,9 @@ TEST(RunInterruptTest, AMainThatSwallowsTheInterruptReturnsItsValue) {
 }
 
 bool IsDefault(int signal) {
-  struct sigaction action;
-  ::sigaction(signal, nullptr, &action);
-  return action.sa_handler == SIG_DFL;
+  const auto now = ::signal(signal, SIG_DFL);
+  ::signal(signal, now);
+  return now == SIG_DFL;
 }
 
 // A main that is interrupted `times` times in its last step, `when` it is in it.

@@ -11,8 +11,8 @@
 #include <new>
 #include <vector>
 
+#include "weft/poller/is_open.h"
 #include "weft/poller/native_handle.h"
-#include "weft/poller/perform_posix.h"
 
 namespace weft::internal {
 
@@ -20,10 +20,11 @@ namespace weft::internal {
 //
 // What a backend knows of each handle, by number: an `Entry`, which is made by its
 // default constructor and never moves. Descriptors are small and come back, so it
-// is an array, in pages; one is made when the first of its numbers is used.
+// is an array, in pages; one is made when the first of its numbers is used. Where all
+// numbers are multiples of a power of two (Windows: of 4), `kShift` is that power.
 //
 // Threads: belongs to the loop's thread.
-template <class Entry>
+template <class Entry, int kShift = 0>
 class HandleTable {
  public:
   HandleTable() = default;
@@ -32,7 +33,7 @@ class HandleTable {
 
   // Null if no number near it was ever used. Any number may be asked for.
   Entry* Find(NativeHandle handle) const {
-    const size_t index = static_cast<size_t>(handle);
+    const size_t index = static_cast<size_t>(handle) >> kShift;
     const size_t page = index / kPageSize;
     if (page >= pages_.size() || pages_[page] == nullptr) return nullptr;
     return &pages_[page][index % kPageSize];
@@ -47,7 +48,7 @@ class HandleTable {
       *error = -EBADF;
       return nullptr;
     }
-    const size_t page = static_cast<size_t>(handle) / kPageSize;
+    const size_t page = (static_cast<size_t>(handle) >> kShift) / kPageSize;
     try {
       if (page >= pages_.size()) pages_.resize(page + 1);
       pages_[page] = std::make_unique<Entry[]>(kPageSize);
@@ -64,7 +65,7 @@ class HandleTable {
     for (size_t page = 0; page < pages_.size(); ++page) {
       if (pages_[page] == nullptr) continue;
       for (size_t i = 0; i < kPageSize; ++i) {
-        fn(static_cast<NativeHandle>(page * kPageSize + i), &pages_[page][i]);
+        fn(static_cast<NativeHandle>((page * kPageSize + i) << kShift), &pages_[page][i]);
       }
     }
   }

@@ -8,7 +8,6 @@
 #include "weft/poller/perform_posix.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -243,8 +242,6 @@ int IsReady(NativeHandle handle, bool to_write) {
   if ((entry.revents & POLLNVAL) != 0) return -EBADF;
   return result > 0 ? 1 : 0;
 }
-
-bool IsOpen(NativeHandle handle) { return ::fcntl(static_cast<int>(handle), F_GETFD) >= 0; }
 
 bool IsTcp(NativeHandle handle) {
 #ifdef SO_PROTOCOL

@@ -44,8 +44,6 @@ bool HasNoWriterYet(NativeHandle handle);
 // if it is not; -EBADF if it is not open.
 int IsReady(NativeHandle handle, bool to_write);
 
-bool IsOpen(NativeHandle handle);
-
 // True if `handle` is a TCP socket and nothing else: after a read that returned
 // less than was asked for, it is empty.
 bool IsTcp(NativeHandle handle);

@@ -305,6 +305,19 @@ TEST_P(PollerConformanceTest, DescriptorsArePassedAndNotInherited) {
   for (int fd : {pipe.fds[0], pipe.fds[1], passed}) CloseNow(fd);
 }
 
+// Unix sockets say so at once.
+TEST_P(PollerConformanceTest, APeerThatHasGoneIsEpipeAndNoSignal) {
+  const Pair pair = StreamPair();
+  Retire(pair.b);
+  const Buffer pieces[2] = {{const_cast<char*>("x"), 1}, {const_cast<char*>("y"), 1}};
+  TestOperation send, send_msg;
+  send.PrepareSend(pair.a, "x", 1);
+  send_msg.PrepareSendMsg(pair.a, pieces, 2);
+
+  EXPECT_EQ(Do(&send), -EPIPE);
+  EXPECT_EQ(Do(&send_msg), -EPIPE);
+}
+
 // A short read of a Unix socket ends where a descriptor was passed, not where the
 // data ends.
 TEST_P(PollerConformanceTest, AUnixStreamIsReadOnPastABoundary) {

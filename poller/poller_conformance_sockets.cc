@@ -194,18 +194,6 @@ TEST_P(PollerConformanceTest, AResetIsAnErrorToReaderAndWriter) {
   EXPECT_THAT(Do(&send), AnyOf(-EPIPE, -ECONNRESET));
 }
 
-TEST_P(PollerConformanceTest, APeerThatHasGoneIsEpipeAndNoSignal) {
-  const Pair pair = StreamPair();
-  Retire(pair.b);
-  const Buffer pieces[2] = {{const_cast<char*>("x"), 1}, {const_cast<char*>("y"), 1}};
-  TestOperation send, send_msg;
-  send.PrepareSend(pair.a, "x", 1);
-  send_msg.PrepareSendMsg(pair.a, pieces, 2);
-
-  EXPECT_EQ(Do(&send), -EPIPE);
-  EXPECT_EQ(Do(&send_msg), -EPIPE);
-}
-
 TEST_P(PollerConformanceTest, AWriterThatWaitsIsToldThatThePeerHasGone) {
   const Pair pair = StreamPair();
   const std::string filling(1 << 20, '.');

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/poller/fake_poller.h"
+#include "weft/testing/environment_variable.h"
 
 namespace weft {
 namespace {
@@ -65,16 +66,16 @@ TEST(PollerRegistryTest, OneThatDoesNotWorkHereSaysWhyAndIsPassedOver) {
 }
 
 TEST(PollerRegistryTest, TheNameComesFromTheOptionThenTheEnvironmentThenTheDefault) {
-  ::unsetenv("WEFT_POLLER");
+  UnsetEnvironment("WEFT_POLLER");
   EXPECT_EQ(ResolvePollerName(""), DefaultPollerName());
-  ::setenv("WEFT_POLLER", "", 1);
+  SetEnvironment("WEFT_POLLER", "");
   EXPECT_EQ(ResolvePollerName(""), DefaultPollerName());
-  ::setenv("WEFT_POLLER", "from_environment", 1);
+  SetEnvironment("WEFT_POLLER", "from_environment");
   EXPECT_EQ(ResolvePollerName(""), "from_environment");
   EXPECT_EQ(ResolvePollerName("chosen"), "chosen");
 
   EXPECT_THAT(Message(MakePoller().status()), HasSubstr("'from_environment' (from WEFT_POLLER)"));
-  ::unsetenv("WEFT_POLLER");
+  UnsetEnvironment("WEFT_POLLER");
 }
 
 }  // namespace

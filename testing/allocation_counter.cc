@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "weft/testing/aligned_memory.h"
+
 namespace {
 
 constinit std::atomic<int64_t> allocations{0};
@@ -32,11 +34,14 @@ int64_t AllocationsSoFar() { return allocations.load(std::memory_order_relaxed);
 void* operator new(size_t size) { return Count(std::malloc(size)); }
 
 void* operator new(size_t size, std::align_val_t alignment) {
-  const auto unit = static_cast<size_t>(alignment);
-  return Count(std::aligned_alloc(unit, (size + unit - 1) / unit * unit));
+  return Count(weft::internal::AllocateAligned(size, static_cast<size_t>(alignment)));
 }
 
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  weft::internal::FreeAligned(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  weft::internal::FreeAligned(memory);
+}

@@ -132,12 +132,18 @@ def weft_library(name, srcs = [], hdrs = [], deps = [], platform_deps = {}, copt
         **kwargs
     )
 
+# target_compatible_with: of what is about POSIX, and not there on Windows.
+POSIX = select({
+    "@platforms//os:windows": ["@platforms//:incompatible"],
+    "//conditions:default": [],
+})
+
 # The backends that a test can run on, and where each can be built. The first is what a
-# test runs on by itself.
+# test runs on by itself, on Linux; elsewhere that is the default of the system.
 _POLLERS = {
     "epoll": ["@platforms//os:linux"],
     "io_uring": ["@platforms//os:linux"],
-    "poll": [],
+    "poll": POSIX,
 }
 
 POLLERS = _POLLERS.keys()
@@ -186,6 +192,14 @@ _on_poller_test = rule(
     test = True,
 )
 
+def _both(one, other):
+    """Where both can be built. A select() here is POSIX."""
+    if type(one) == "select" and type(other) == "select":
+        return one
+    if type(one) == "select" or type(other) == "select":
+        return one + other
+    return one + [c for c in other if c not in one]
+
 def test_on_pollers(test, pollers = POLLERS, target_compatible_with = [], **kwargs):
     """Runs a test of this package on other backends too: TEST_on_io_uring and so on.
 
@@ -207,8 +221,7 @@ def test_on_pollers(test, pollers = POLLERS, target_compatible_with = [], **kwar
         _on_poller_test(
             name = "{}_on_{}".format(test, poller),
             poller = poller,
-            target_compatible_with = target_compatible_with +
-                                     [c for c in _POLLERS[poller] if c not in target_compatible_with],
+            target_compatible_with = _both(target_compatible_with, _POLLERS[poller]),
             test = ":" + test,
             **kwargs
         )

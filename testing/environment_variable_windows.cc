@@ -1,0 +1,14 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <stdlib.h>
+
+#include "weft/testing/environment_variable.h"
+
+namespace weft {
+
+void SetEnvironment(const char* name, const char* value) { ::_putenv_s(name, value); }
+
+void UnsetEnvironment(const char* name) { ::_putenv_s(name, ""); }
+
+}  // namespace weft
