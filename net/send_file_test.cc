@@ -3,7 +3,6 @@
 
 #include "weft/net/send_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <memory>
@@ -18,6 +17,7 @@
 #include "weft/core/timeout.h"
 #include "weft/loop/event_loop.h"
 #include "weft/net/errno_status.h"
+#include "weft/net/pipe.h"
 #include "weft/net/test_net.h"
 #include "weft/testing/weft_test.h"
 
@@ -110,10 +110,9 @@ WEFT_TEST_F(SendFileTest, BySocketToo) {
 
 // A pipe: the kernel refuses, a thread reads.
 WEFT_TEST_F_IN_REAL_TIME(SendFileTest, WhatIsNoRegularFileIsReadAndWritten) {
-  int ends[2];
-  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  File from = File::Adopt(ends[0], "the pipe");
-  File to = File::Adopt(ends[1]);
+  const internal::RawPipe ends = internal::OpenRawPipe(internal::LentEnd::kBoth).value();
+  File from = File::Adopt(ends.read_end, "the pipe");
+  File to = File::Adopt(ends.write_end);
   StreamPair pair;
 
   SendFileOptions kernel_only;
