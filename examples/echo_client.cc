@@ -23,6 +23,7 @@
 #include "weft/core/task.h"
 #include "weft/examples/flags.h"
 #include "weft/loop/run.h"
+#include "weft/loop/to_thread.h"
 #include "weft/net/connect.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/stream.h"
@@ -31,8 +32,17 @@ namespace {
 
 using weft::Coro;
 
+absl::StatusOr<std::string> ReadStdinBlocking() {
+  std::string text(4096, '\0');
+  const auto count = read(STDIN_FILENO, text.data(), text.size());
+  if (count < 0) return weft::ErrnoStatus(-errno, "read the standard input");
+  text.resize(static_cast<size_t>(count));
+  return text;
+}
+
 // What has been typed since the last call; empty at the end. The loop waits for a
-// terminal or a pipe; a file, for which nobody has to wait, it refuses to watch.
+// terminal or a pipe; what it refuses to watch, as a file, and on Windows everything, is
+// read on a thread.
 Coro<absl::StatusOr<std::string>> ReadStdin() {
   weft::EventLoop& loop = weft::GetRunningLoop();
   weft::Future<> readable = loop.CreateFuture();
@@ -41,13 +51,10 @@ Coro<absl::StatusOr<std::string>> ReadStdin() {
     readable.SetResult();
   };
   const absl::Cleanup remove = [&loop] { loop.RemoveReader(STDIN_FILENO); };
-  if (loop.AddReader(STDIN_FILENO, on_readable).ok()) co_await readable;
-
-  std::string text(4096, '\0');
-  const ssize_t count = read(STDIN_FILENO, text.data(), text.size());
-  if (count < 0) co_return weft::ErrnoStatus(-errno, "read the standard input");
-  text.resize(static_cast<size_t>(count));
-  co_return text;
+  const bool is_watched = loop.AddReader(STDIN_FILENO, on_readable).ok();
+  if (!is_watched) co_return co_await weft::ToThread(ReadStdinBlocking);
+  co_await readable;
+  co_return ReadStdinBlocking();
 }
 
 // Why it did not send all that there was to be read; whether it arrives is for who

@@ -31,6 +31,9 @@ constinit thread_local EventLoop* running_loop = nullptr;
 // With a kernel operation pending, virtual time stands still for so long: the
 // loopback may deliver late.
 constexpr absl::Duration kLoopbackPatience = absl::Milliseconds(5);
+// And so long, if all that is left is to give up: where a busy machine has to schedule
+// another process for each delivery, as under Wine, it may well be later.
+constexpr absl::Duration kLastPatience = absl::Milliseconds(200);
 
 bool DebugByEnvironment() {
   const char* value = std::getenv("WEFT_DEBUG");
@@ -207,16 +210,17 @@ absl::Status EventLoop::PollVirtually(bool may_wait, TimePoint limit, ReadyQueue
     shared_->EndSleep();
     return status;
   }
+  const TimePoint next = std::min(limit, wheel_.NextDeadline());
+  const bool is_deadlock = next == TimePoint::InfiniteFuture();
   if (poller_->HasPending()) {
-    const TimePoint until = SteadyClock::Read() + kLoopbackPatience;
+    const TimePoint until = SteadyClock::Read() + (is_deadlock ? kLastPatience : kLoopbackPatience);
     do {
       status = poller_->Wait(shared_->BeginSleep() ? until : TimePoint::InfinitePast(), done);
       shared_->EndSleep();
     } while (!found_something() && SteadyClock::Read() < until);
     if (found_something()) return status;
   }
-  const TimePoint next = std::min(limit, wheel_.NextDeadline());
-  if (next == TimePoint::InfiniteFuture()) ThrowDeadlock();
+  if (is_deadlock) ThrowDeadlock();
   virtual_clock_->AdvanceTo(next);
   return status;
 }

@@ -3,24 +3,9 @@
 
 #include "weft/net/address_reservation.h"
 
-#include <cerrno>
-
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "weft/net/errno_status.h"
 
 namespace weft {
-namespace {
-
-absl::Status SharePort(Socket& socket) {
-  absl::Status set = socket.SetOption(socket_option::kReusePort, true);
-  if (ErrnoOf(set) != ENOPROTOOPT && ErrnoOf(set) != EOPNOTSUPP) return set;
-  return absl::UnimplementedError(
-      absl::StrCat("this system cannot share a port between servers: ", set.message()));
-}
-
-}  // namespace
-
 Coro<absl::StatusOr<AddressReservation>> ReserveAddresses(std::string host, uint16_t port,
                                                           ServerOptions options) {
   absl::StatusOr<Addresses> resolved = co_await internal::ResolveListening(
@@ -32,7 +17,7 @@ Coro<absl::StatusOr<AddressReservation>> ReserveAddresses(std::string host, uint
   for (Socket& socket : *sockets) {
     // After bind(2): had it been set before, a stranger who shares the port would not
     // have been noticed. Who binds now compares with what is set now.
-    absl::Status shared = SharePort(socket);
+    absl::Status shared = internal::SharePort(socket);
     if (!shared.ok()) co_return shared;
     absl::StatusOr<SocketAddress> address = socket.LocalAddress();
     if (!address.ok()) co_return address.status();

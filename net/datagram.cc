@@ -244,7 +244,7 @@ absl::StatusOr<Socket> Prepare(const DatagramOptions& options) {
   if (!socket.ok()) return socket.status();
   absl::Status status;
   if (options.reuse_address) status.Update(socket->SetOption(socket_option::kReuseAddr, true));
-  if (options.reuse_port) status.Update(socket->SetOption(socket_option::kReusePort, true));
+  if (options.reuse_port) status.Update(internal::SharePort(*socket));
   if (options.allow_broadcast) status.Update(socket->SetOption(socket_option::kBroadcast, true));
   if (!status.ok()) return status;
   const SocketAddress& local = options.local_address;

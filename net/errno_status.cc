@@ -40,6 +40,7 @@ constexpr Name kNames[] = {
     {EFAULT, "EFAULT"},
     {EFBIG, "EFBIG"},
     {EHOSTUNREACH, "EHOSTUNREACH"},
+    {EILSEQ, "EILSEQ"},
     {EINPROGRESS, "EINPROGRESS"},
     {EINTR, "EINTR"},
     {EINVAL, "EINVAL"},
@@ -84,7 +85,7 @@ constexpr Name kNames[] = {
 
 absl::Status ErrnoStatus(int64_t result, std::string_view tried) {
   const int error = static_cast<int>(-result);
-  const absl::Status status = absl::ErrnoToStatus(error, tried);
+  const absl::Status status = internal::NamelessErrnoStatus(error, tried);
   std::string_view name = ErrnoName(error);
   if (name.empty())
     return absl::Status(status.code(), absl::StrCat(status.message(), " [", error, "]"));

@@ -27,6 +27,13 @@ int ErrnoOf(const absl::Status& status);
 // "ECONNREFUSED"; empty for a number that has no name here.
 std::string_view ErrnoName(int error);
 
+namespace internal {
+
+// The same without the name, by what the platform has for it.
+absl::Status NamelessErrnoStatus(int error, std::string_view tried);
+
+}  // namespace internal
+
 }  // namespace weft
 
 #endif  // WEFT_NET_ERRNO_STATUS_H_

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "weft/core/coro.h"
 #include "weft/poller/native_handle.h"
 
@@ -138,6 +139,8 @@ class OpenFile {
 
   NativeHandle handle_;
   const std::string name_;
+  // Windows has no read that leaves the position alone: it is put back under this lock.
+  mutable absl::Mutex position_mutex_;
 };
 
 }  // namespace internal

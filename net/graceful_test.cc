@@ -197,9 +197,9 @@ WEFT_TEST_F(GracefulTest, ASecondCancellationLeavesTheHandlersAlone) {
   WEFT_EXPECT_EQ(Get(co_await client.reader.Read()), "last\n");
 }
 
-ServeOptions OnUsr1(std::vector<std::string>* log) {
+ServeOptions OnSigterm(std::vector<std::string>* log) {
   ServeOptions options;
-  options.signals = SignalSet(SIGUSR1);
+  options.signals = SignalSet(SIGTERM);
   options.on_stopping = [log] { log->push_back("stopping"); };
   return options;
 }
@@ -208,12 +208,12 @@ ServeOptions OnUsr1(std::vector<std::string>* log) {
 WEFT_TEST_F_IN_REAL_TIME(GracefulTest, ServesUntilASignalComes) {
   std::vector<std::string> log;
   Server server = co_await Start(SlowAnswers(absl::Milliseconds(20)));
-  Task<ShutdownReport> serving = CreateTask(ServeUntilSignal(server, OnUsr1(&log)));
+  Task<ShutdownReport> serving = CreateTask(ServeUntilSignal(server, OnSigterm(&log)));
   Connection client = co_await Ask(server, "last\n");
   EXPECT_TRUE(server.IsServing());
-  ::raise(SIGUSR1);
+  ::raise(SIGTERM);
   ShutdownReport report = co_await serving;
-  EXPECT_EQ(report.signal, SIGUSR1);
+  EXPECT_EQ(report.signal, SIGTERM);
   EXPECT_EQ(report.cancelled, 0u);
   EXPECT_THAT(log, ElementsAre("stopping"));
   WEFT_EXPECT_EQ(Get(co_await client.reader.Read()), "last\n");
@@ -221,14 +221,14 @@ WEFT_TEST_F_IN_REAL_TIME(GracefulTest, ServesUntilASignalComes) {
 
 WEFT_TEST_F_IN_REAL_TIME(GracefulTest, ASecondSignalEndsTheGraceAndAThirdTheCleanup) {
   std::vector<std::string> log;
-  ServeOptions options = OnUsr1(&log);
+  ServeOptions options = OnSigterm(&log);
   options.grace = absl::Hours(1);
   options.cleanup = absl::Hours(1);
   Server server = co_await Start(Stubborn);
   Task<ShutdownReport> serving = CreateTask(ServeUntilSignal(server, options));
   Connection client = co_await Ask(server, "hello\n");
   for (int i = 0; i < 3; ++i) {
-    ::raise(SIGUSR1);
+    ::raise(SIGTERM);
     co_await Rounds(10);
   }
   ShutdownReport report = co_await serving;
@@ -239,7 +239,7 @@ WEFT_TEST_F_IN_REAL_TIME(GracefulTest, ASecondSignalEndsTheGraceAndAThirdTheClea
 WEFT_TEST_F_IN_REAL_TIME(GracefulTest, CancellingItClosesTheServers) {
   std::vector<std::string> log;
   Server server = co_await Start(SlowAnswers(absl::Seconds(1)));
-  Task<ShutdownReport> serving = CreateTask(ServeUntilSignal(server, OnUsr1(&log)));
+  Task<ShutdownReport> serving = CreateTask(ServeUntilSignal(server, OnSigterm(&log)));
   co_await Rounds(3);
   serving.Cancel();
   auto ended = co_await NoThrow(Task<ShutdownReport>(serving));

@@ -52,7 +52,9 @@ struct PipeOptions {
 // Awaitable of StatusOr<StreamReader>: reads from a descriptor, which belongs to the
 // reader from then on, and becomes non-blocking; unless it is borrowed, or this fails.
 // Errors: the kernel's, with EBADF for a number that is not open, or not in this
-// direction; ValueError for a negative one.
+// direction; ValueError for a negative one. UNIMPLEMENTED on Windows, if the handle was
+// not opened for overlapped I/O; and so it is for what CreatePipe() has made, for
+// consoles and, most often, for the standard streams.
 // Python: loop.connect_read_pipe().
 Coro<absl::StatusOr<StreamReader>> ConnectReadPipe(NativeHandle descriptor,
                                                    PipeOptions options = PipeOptions());
@@ -82,7 +84,8 @@ struct Pipe {
 // processes.
 Coro<absl::StatusOr<Pipe>> OpenPipe(PipeOptions options = PipeOptions());
 
-// Makes a named pipe. Errors: ALREADY_EXISTS if there is something at `path`.
+// Makes a named pipe. Errors: ALREADY_EXISTS if there is something at `path`;
+// UNIMPLEMENTED on Windows, where it would be no file.
 // Python: os.mkfifo().
 absl::Status MakeNamedPipe(const std::string& path, int mode = 0600);
 
@@ -127,8 +130,12 @@ struct RawPipe {
   NativeHandle write_end = kInvalidHandle;
 };
 
-// Not inherited by child processes; blocking.
-absl::StatusOr<RawPipe> OpenRawPipe();
+// Which end is not for a stream: another program gets it, which knows nothing of
+// pollers, or a File.
+enum class LentEnd { kNone, kReader, kWriter, kBoth };
+
+// Not inherited by child processes; blocking, where that is up to the file.
+absl::StatusOr<RawPipe> OpenRawPipe(LentEnd lent = LentEnd::kNone);
 void CloseRaw(NativeHandle handle);
 
 // Opens the named pipe at `path`, non-blocking.

@@ -86,7 +86,7 @@ absl::StatusOr<PipeEnd> PreparePipeEnd(NativeHandle descriptor, bool to_read,
   return end;
 }
 
-absl::StatusOr<RawPipe> OpenRawPipe() {
+absl::StatusOr<RawPipe> OpenRawPipe(LentEnd) {
   int ends[2];
 #ifdef __linux__
   if (::pipe2(ends, O_CLOEXEC) < 0) return ErrnoStatus(-errno, "pipe");

@@ -6,14 +6,10 @@
 
 #include "weft/net/resolver.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/clock.h"
@@ -180,27 +176,6 @@ TEST_F(ResolverTest, TheEnvironmentMayHaveAnother) {
   weft::Run(body(), options);
   EXPECT_EQ(resolver.answered, 1);
 }
-
-// (ThreadSanitizer lets no child start threads.)
-#if !defined(ABSL_HAVE_THREAD_SANITIZER)
-// The pool's threads do not survive a fork, and are started anew.
-TEST_F(ResolverTest, WorksInAChildProcess) {
-  auto body = []() -> Coro<void> {
-    MaybeAddresses found = co_await GetAddrInfo("localhost", 7);
-    WEFT_EXPECT_OK(found.status());
-  };
-  weft::Run(body());
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    weft::Run(body());
-    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-}
-#endif
 
 }  // namespace
 }  // namespace weft

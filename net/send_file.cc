@@ -51,19 +51,12 @@ bool NeedsFallback(int64_t result) {
 bool IsLost(int64_t result) {
   switch (-result) {
     case EPIPE:
-    case ECONNRESET:
-    case ECONNABORTED:
-    case ECONNREFUSED:
     case ENOTCONN:
     case ETIMEDOUT:
-    case EHOSTDOWN:
-    case EHOSTUNREACH:
-    case ENETDOWN:
-    case ENETRESET:
-    case ENETUNREACH:
       return true;
     default:
-      return false;
+      // ECONNRESET and its like, and all that the network has to say.
+      return absl::ErrnoToStatusCode(static_cast<int>(-result)) == absl::StatusCode::kUnavailable;
   }
 }
 

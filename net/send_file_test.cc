@@ -3,6 +3,8 @@
 
 #include "weft/net/send_file.h"
 
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -108,7 +110,7 @@ WEFT_TEST_F(SendFileTest, BySocketToo) {
 
 // A pipe: the kernel refuses, a thread reads.
 WEFT_TEST_F_IN_REAL_TIME(SendFileTest, WhatIsNoRegularFileIsReadAndWritten) {
-  const internal::RawPipe ends = internal::OpenRawPipe().value();
+  const internal::RawPipe ends = internal::OpenRawPipe(internal::LentEnd::kBoth).value();
   File from = File::Adopt(ends.read_end, "the pipe");
   File to = File::Adopt(ends.write_end);
   StreamPair pair;

@@ -67,8 +67,8 @@ absl::StatusOr<Socket> OpenBound(const SocketAddress& address, const ServerOptio
     if (options.keep_alive) socket->SetKeepAlive(*options.keep_alive).IgnoreError();
   }
   if (options.reuse_port) {
-    absl::Status set = socket->SetOption(SocketOption::kReusePort, 1);
-    if (!set.ok()) return set;
+    absl::Status shared = internal::SharePort(*socket);
+    if (!shared.ok()) return shared;
   }
   if (address.family() == SocketAddress::Family::kIpv6) {
     // Else it would take the port for IPv4 as well.

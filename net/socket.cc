@@ -253,4 +253,13 @@ absl::StatusOr<SocketAddress> Socket::PeerAddress() const {
 
 NativeHandle Socket::Release() { return state_ ? state_->TakeHandle() : kInvalidHandle; }
 
+namespace internal {
+
+absl::Status SharePort(Socket& socket) {
+  absl::Status set = socket.SetOption(SocketOption::kReusePort, 1);
+  if (ErrnoOf(set) != ENOPROTOOPT && ErrnoOf(set) != EOPNOTSUPP) return set;
+  return absl::UnimplementedError(absl::StrCat("this system cannot share a port: ", set.message()));
+}
+
+}  // namespace internal
 }  // namespace weft

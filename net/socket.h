@@ -324,6 +324,13 @@ class Socket {
   internal::IntrusivePtr<internal::SocketState> state_;
 };
 
+namespace internal {
+
+// Lets others bind the same port as well (SO_REUSEPORT).
+// Errors: UNIMPLEMENTED on a system where no port can be shared.
+absl::Status SharePort(Socket& socket);
+
+}  // namespace internal
 }  // namespace weft
 
 #endif  // WEFT_NET_SOCKET_H_

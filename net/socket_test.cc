@@ -21,6 +21,7 @@
 #include "weft/net/errno_status.h"
 #include "weft/net/late_cancel_poller.h"
 #include "weft/net/test_net.h"
+#include "weft/poller/poller_registry.h"
 #include "weft/testing/test_poller.h"
 #include "weft/testing/weft_test.h"
 
@@ -83,7 +84,8 @@ WEFT_TEST_F(SocketTest, CancellationTakesOneRound) {
   co_await Rounds(3);
 
   reading.Cancel();
-  co_await Rounds(TestPollerCompletes() ? 3 : 1);
+  const bool is_asked = TestPollerCompletes() || ResolvePollerName("") == "iocp";
+  co_await Rounds(is_asked ? 3 : 1);
 
   EXPECT_TRUE(reading.Done());
 }
@@ -247,9 +249,13 @@ WEFT_TEST_F(SocketTest, AcceptGivesASocketThatIsOurs) {
   absl::StatusOr<Socket> accepted = co_await std::move(accepting);
 
   EXPECT_TRUE(accepted.ok()) << accepted.status();
-  const int fd = static_cast<int>(accepted->handle());
-  EXPECT_NE(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
-  EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_FALSE(IsInherited(accepted->handle()));
+  // Nor does it block.
+  char byte;
+  DatagramSlot none;
+  none.data = &byte;
+  none.size = 1;
+  EXPECT_EQ(SystemSocketApi()->ReceiveMany(accepted->handle(), &none, 1), -EAGAIN);
   EXPECT_EQ(accepted->PeerAddress().value(), client.LocalAddress().value());
   EXPECT_EQ(client.PeerAddress().value(), accepted->LocalAddress().value());
 }
@@ -315,8 +321,8 @@ WEFT_TEST_F(SocketTest, MayBeDestroyedOrMovedWhileSomebodyWaits) {
 
   Task<std::string> again = CreateTask(RecvText(moved));
   co_await Rounds(3);
-  pair.reset();
   moved = Socket();
+  pair.reset();
   text = co_await std::move(again);
   EXPECT_THAT(text, HasSubstr("ECANCELED"));
 }
@@ -491,8 +497,11 @@ WEFT_TEST_F(SocketTest, OptionsHaveTypes) {
   EXPECT_EQ(socket.GetOption(socket_option::kLinger).value(), absl::Seconds(2));  // Rounded up.
   WEFT_EXPECT_OK(socket.SetOption(socket_option::kLinger, std::nullopt));
   EXPECT_EQ(socket.GetOption(socket_option::kLinger).value(), std::nullopt);
-  WEFT_EXPECT_OK(socket.SetOption(socket_option::kUserTimeout, absl::Microseconds(30'000'001)));
-  EXPECT_EQ(socket.GetOption(socket_option::kUserTimeout).value(), absl::Milliseconds(30'001));
+  absl::Status set = socket.SetOption(socket_option::kUserTimeout, absl::Microseconds(30'000'001));
+  if (ErrnoOf(set) != ENOPROTOOPT) {  // Not every system has it.
+    WEFT_EXPECT_OK(set);
+    EXPECT_EQ(socket.GetOption(socket_option::kUserTimeout).value(), absl::Milliseconds(30'001));
+  }
   WEFT_EXPECT_OK(socket.SetOption(socket_option::kHopLimit, 7));
   EXPECT_EQ(socket.GetOption(socket_option::kHopLimit).value(), 7);
   Socket socket6 = Socket::Open(SocketDomain::kInet6, SocketType::kDatagram).value();
@@ -500,7 +509,7 @@ WEFT_TEST_F(SocketTest, OptionsHaveTypes) {
   EXPECT_EQ(socket6.GetOption(socket_option::kMulticastHopLimit).value(), 3);
   EXPECT_EQ(socket6.GetOption(socket_option::kMulticastLoop).value(), true);
 
-  absl::Status set = socket.SetOption(socket_option::kUserTimeout, absl::Seconds(-1));
+  set = socket.SetOption(socket_option::kUserTimeout, absl::Seconds(-1));
   EXPECT_EQ(set.code(), absl::StatusCode::kInvalidArgument);
   set = socket.SetOption(socket_option::kKeepAliveIdle, absl::InfiniteDuration());
   EXPECT_EQ(set.code(), absl::StatusCode::kInvalidArgument);

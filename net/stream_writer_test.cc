@@ -3,9 +3,6 @@
 
 // What a StreamWriter promises. The numbers are those of the conformance list.
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -304,9 +301,11 @@ WEFT_TEST_F(StreamWriterTest, WhatCameBeforeTheLossCanBeRead) {
   EXPECT_EQ(text, "too large");
 }
 
+class UnixStreamWriterTest : public UnixNetTest {};
+
 // Small writes of one round leave in one call: one datagram-like piece on a
 // sequenced-packet socket shows it.
-WEFT_TEST_F(StreamWriterTest, SmallWritesLeaveTogether) {
+WEFT_TEST_F(UnixStreamWriterTest, SmallWritesLeaveTogether) {
   StreamPair pair(Socket::Pair(SocketType::kSeqPacket).value());
   for (int i = 0; i < 10; ++i) pair.a.writer.Write("x");
   EXPECT_EQ(pair.a.writer.GetWriteBufferSize(), 10u);
@@ -404,7 +403,7 @@ TEST_F(StreamWriterTest, TheEndOfASendIsQuietUntilSomethingWaitsForIt) {
       EXPECT_EQ(send->is_quiet, each.is_quiet);
     };
     weft::Run(main(), options);
-    for (NativeHandle handle : poller.retired()) ::close(static_cast<int>(handle));
+    for (NativeHandle handle : poller.retired()) SystemSocketApi()->Close(handle);
   }
 }
 

@@ -4,10 +4,6 @@
 #ifndef WEFT_NET_TEST_NET_H_
 #define WEFT_NET_TEST_NET_H_
 
-#include <dirent.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -22,17 +18,21 @@
 #include "weft/core/sleep.h"
 #include "weft/net/socket.h"
 #include "weft/net/stream.h"
+#include "weft/poller/native_handle.h"
 
 namespace weft {
 
-// How many descriptors this process has open.
-inline int CountDescriptors() {
-  DIR* directory = ::opendir("/dev/fd");
-  int count = -3;  // ".", "..", and the one that reads.
-  while (::readdir(directory) != nullptr) ++count;
-  ::closedir(directory);
-  return count;
-}
+// How many descriptors this process has open; on Windows, of files and sockets.
+int CountDescriptors();
+
+// Whether child processes inherit it.
+bool IsInherited(NativeHandle handle);
+
+// Whether sockets may have an address in the file system.
+bool HasUnixSockets();
+
+// Whether several sockets may have one port.
+bool CanSharePorts();
 
 // A test that fails if it leaks a descriptor. A thread that has done something for a loop
 // may hold that by which it was woken for a moment longer than the loop lives.
@@ -48,6 +48,14 @@ class NetTest : public ::testing::Test {
 
  private:
   const int descriptors_before_ = CountDescriptors();
+};
+
+// One that needs Unix sockets, and is skipped where there are none.
+class UnixNetTest : public NetTest {
+ protected:
+  void SetUp() override {
+    if (!HasUnixSockets()) GTEST_SKIP() << "this system has no Unix sockets";
+  }
 };
 
 // Two ends of a connection, as streams.
@@ -88,12 +96,12 @@ inline std::string Pattern(size_t size, uint32_t seed = 1) {
 // characters, and those of a test's own directories have.
 class ShortDirectory {
  public:
-  ShortDirectory() { EXPECT_NE(::mkdtemp(path_), nullptr); }
-  ~ShortDirectory() { EXPECT_EQ(::rmdir(path_), 0) << path_ << " is not empty"; }
+  ShortDirectory();
+  ~ShortDirectory();
   std::string File(const std::string& name) const { return absl::StrCat(path_, "/", name); }
 
  private:
-  char path_[32] = "/tmp/weft.XXXXXX";
+  std::string path_;
 };
 
 // What is there, by value: `value()` of a temporary is a reference into it.

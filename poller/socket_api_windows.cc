@@ -160,6 +160,8 @@ class WindowsSocketApi final : public SocketApi {
  public:
   NativeHandle Open(SocketDomain domain, SocketType type, int protocol) override {
     StartWinsock();
+    // Windows has Unix sockets, but neither AcceptEx() nor ConnectEx() takes them.
+    if (domain == SocketDomain::kUnix) return -EAFNOSUPPORT;
     const SOCKET opened = ::WSASocketW(NativeDomain(domain), NativeType(type), protocol, nullptr, 0,
                                        WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
     if (opened == INVALID_SOCKET) return static_cast<NativeHandle>(LastSocketError());

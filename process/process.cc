@@ -7,9 +7,7 @@
 #include <csignal>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "weft/core/errors.h"
 #include "weft/core/gather.h"
 #include "weft/core/log.h"
@@ -17,8 +15,6 @@
 #include "weft/loop/signals.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/pipe.h"
-
-extern char** environ;  // Not in every system's <unistd.h>.
 
 namespace weft {
 namespace internal {
@@ -49,7 +45,8 @@ std::vector<std::string> Flatten(const EnvironmentVariables& variables) {
 }
 
 // All but the standard streams. Errors: ValueError.
-SpawnRequest ToRequest(std::vector<std::string> argv, const ProcessOptions& options) {
+SpawnRequest ToRequest(std::vector<std::string> argv, bool is_verbatim,
+                       const ProcessOptions& options) {
   if (argv.empty()) throw ValueError("argv: there is no program");
   for (const std::string& word : argv) CheckString("argv", word);
   CheckString("executable", options.executable);
@@ -67,6 +64,7 @@ SpawnRequest ToRequest(std::vector<std::string> argv, const ProcessOptions& opti
   SpawnRequest request;
   request.program = options.executable.empty() ? argv.front() : options.executable;
   request.argv = std::move(argv);
+  request.is_verbatim = is_verbatim;
   request.directory = options.working_directory;
   request.new_session = options.start_new_session;
   request.process_group = options.process_group;
@@ -109,7 +107,8 @@ struct ProcessState::Pipes {
         return absl::OkStatus();
       }
       case Stdio::kPipe: {
-        absl::StatusOr<RawPipe> pipe = OpenRawPipe();
+        absl::StatusOr<RawPipe> pipe =
+            OpenRawPipe(index == 0 ? LentEnd::kReader : LentEnd::kWriter);
         if (!pipe.ok()) return pipe.status();
         ours[index] = index == 0 ? pipe->write_end : pipe->read_end;
         theirs[index] = index == 0 ? pipe->read_end : pipe->write_end;
@@ -139,9 +138,10 @@ struct ProcessState::Pipes {
 };
 
 absl::StatusOr<IntrusivePtr<ProcessState>> ProcessState::Start(std::vector<std::string> argv,
+                                                               bool is_verbatim,
                                                                const ProcessOptions& options) {
   EventLoop& loop = GetRunningLoop();
-  SpawnRequest request = ToRequest(std::move(argv), options);
+  SpawnRequest request = ToRequest(std::move(argv), is_verbatim, options);
   Pipes pipes;
   const Stdio* const stdios[] = {&options.std_in, &options.std_out, &options.std_err};
   for (int i = 0; i < 3; ++i) {
@@ -210,7 +210,7 @@ void ProcessState::Drop() {
   if (EventLoop* loop = GetRunningLoopOrNull(); loop != nullptr && loop->debug()) {
     Log(LogSeverity::kWarning, absl::StrCat("process ", pid_, " is killed: nobody holds it"));
   }
-  child_->SendSignal(SIGKILL, /*to_group=*/false).IgnoreError();
+  child_->SendSignal(kKillSignal, /*to_group=*/false).IgnoreError();
 }
 
 namespace {
@@ -259,37 +259,21 @@ Coro<absl::StatusOr<ProcessOutput>> Communicate(IntrusivePtr<ProcessState> proce
 }  // namespace internal
 
 absl::Status Process::Terminate() { return SendSignal(SIGTERM); }
-absl::Status Process::Kill() { return SendSignal(SIGKILL); }
+absl::Status Process::Kill() { return SendSignal(kKillSignal); }
 
 Coro<absl::StatusOr<Process>> CreateSubprocessExec(Argv argv, ProcessOptions options) {
   absl::StatusOr<internal::IntrusivePtr<internal::ProcessState>> started =
-      internal::ProcessState::Start(std::move(argv).words(), options);
+      internal::ProcessState::Start(std::move(argv).words(), /*is_verbatim=*/false, options);
   if (!started.ok()) co_return started.status();
   co_return Process(*std::move(started));
 }
 
 Coro<absl::StatusOr<Process>> CreateSubprocessShell(std::string command, ProcessOptions options) {
-  const std::string shell = options.executable.empty() ? "/bin/sh" : options.executable;
-  return CreateSubprocessExec(Argv(shell, "-c", command), std::move(options));
-}
-
-EnvironmentVariables CurrentEnvironment() {
-  EnvironmentVariables variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const size_t equals = text.find('=', 1);
-    if (equals == std::string_view::npos) continue;
-    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
-}
-
-std::string ShellQuote(std::string_view word) {
-  const bool is_safe = !word.empty() && word.find_first_not_of(
-                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789@%_-+=:,./") == std::string_view::npos;
-  if (is_safe) return std::string(word);
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\"'\"'"}}), "'");
+  absl::StatusOr<internal::IntrusivePtr<internal::ProcessState>> started =
+      internal::ProcessState::Start(internal::ShellArgv(options.executable, command),
+                                    /*is_verbatim=*/true, options);
+  if (!started.ok()) co_return started.status();
+  co_return Process(*std::move(started));
 }
 
 }  // namespace weft

@@ -174,7 +174,8 @@ class ProcessWaitAwaiter final : public Waiter {
 // fills the pipe waits for its reader. Communicate() reads while it waits.
 //
 // Return codes: what the program returned; -N if signal N ended it; 255 if that cannot
-// be known, as somebody else in this program has waited for it.
+// be known, as somebody else in this program has waited for it. On Windows, where nobody
+// else's signals end a process, -N is one that SendSignal() has ended.
 //
 // Threads: belongs to the loop's thread, which may be any.
 // Python: asyncio.subprocess.Process.
@@ -217,7 +218,8 @@ class Process {
 
   // Sends it a signal. It is never sent to another process that has got its number.
   // Errors: NOT_FOUND [ESRCH] if it has ended; the kernel's; ValueError for a number
-  // that is no signal.
+  // that is no signal. UNIMPLEMENTED on Windows, but for SIGTERM and SIGKILL (9), which
+  // both end it at once.
   absl::Status SendSignal(int signal) { return state_->SendSignal(signal, /*to_group=*/false); }
   // Asks it to end: SIGTERM.
   absl::Status Terminate();
@@ -253,8 +255,8 @@ class Process {
 Coro<absl::StatusOr<Process>> CreateSubprocessExec(Argv argv,
                                                    ProcessOptions options = ProcessOptions());
 
-// The same with a command for the shell, /bin/sh. What of it comes from elsewhere
-// goes through ShellQuote().
+// The same with a command for the shell: /bin/sh, or cmd.exe on Windows. What of it
+// comes from elsewhere goes through ShellQuote().
 // Python: asyncio.create_subprocess_shell().
 Coro<absl::StatusOr<Process>> CreateSubprocessShell(std::string command,
                                                     ProcessOptions options = ProcessOptions());
@@ -262,7 +264,8 @@ Coro<absl::StatusOr<Process>> CreateSubprocessShell(std::string command,
 // The environment variables of this process.
 EnvironmentVariables CurrentEnvironment();
 
-// `word` as the shell has to see it in order to take it as it is.
+// `word` as the shell has to see it in order to take it as it is. Errors: ValueError on
+// Windows if it has a line break, which cmd.exe cannot be kept from seeing.
 // Python: shlex.quote().
 std::string ShellQuote(std::string_view word);
 

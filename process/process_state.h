@@ -38,8 +38,10 @@ namespace internal {
 // Threads: belongs to the loop's thread; the count is not atomic.
 class ProcessState final : private LoopOwned {
  public:
-  // Starts a program in the running loop. Errors: see CreateSubprocessExec().
+  // Starts a program in the running loop. `is_verbatim`: see SpawnRequest. Errors: see
+  // CreateSubprocessExec().
   static absl::StatusOr<IntrusivePtr<ProcessState>> Start(std::vector<std::string> argv,
+                                                          bool is_verbatim,
                                                           const ProcessOptions& options);
 
   void AddRef() { ++refs_; }
@@ -79,6 +81,10 @@ class ProcessState final : private LoopOwned {
   StreamWriter std_in_;
   StreamReader readers_[2];
 };
+
+// What has the system's shell, or `shell` unless that is empty, run `command`: the words
+// of a verbatim request.
+std::vector<std::string> ShellArgv(const std::string& shell, const std::string& command);
 
 Coro<absl::StatusOr<ProcessOutput>> Communicate(IntrusivePtr<ProcessState> process,
                                                 std::string input);

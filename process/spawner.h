@@ -34,6 +34,9 @@ struct SpawnRequest {
 
   std::string program;            // Looked up in PATH unless it has a slash.
   std::vector<std::string> argv;  // Not empty.
+  // Windows, where a program gets one string: the words behind the first as they are, and
+  // not quoted so that it takes them apart again.
+  bool is_verbatim = false;
   Standard standard[3];
   std::vector<NativeHandle> pass_descriptors;  // By their numbers here; 3 or higher.
 
@@ -84,6 +87,9 @@ class Spawner {
   virtual absl::StatusOr<std::unique_ptr<Child>> Spawn(EventLoop& loop, const SpawnRequest& request,
                                                        ExitCallback on_exit) = 0;
 };
+
+// SIGKILL, which has this number on every POSIX, and no name on Windows.
+inline constexpr int kKillSignal = 9;
 
 // The operating system's. Lives as long as the program.
 Spawner* SystemSpawner();
