@@ -214,11 +214,7 @@ void StartStop(int64_t count, Meter& meter) {
   meter.End("ns", count);
 }
 
-}  // namespace
-}  // namespace weft::bench
-
-int main(int argc, char** argv) {
-  using namespace weft::bench;
+int Main(int argc, char** argv) {
   return WorkMain(argc, argv,
                   {{"post_chain", PostChain},
                    {"post_batch", PostBatch},
@@ -229,3 +225,8 @@ int main(int argc, char** argv) {
                    {"ping_pong", PingPong},
                    {"start_stop", StartStop}});
 }
+
+}  // namespace
+}  // namespace weft::bench
+
+int main(int argc, char** argv) { return weft::bench::Main(argc, argv); }

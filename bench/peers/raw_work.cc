@@ -404,11 +404,7 @@ void SleepingTasks(int64_t count, Meter& meter) {
   meter.Print("bytes", static_cast<double>(AllocatedBytes() - before) / static_cast<double>(count));
 }
 
-}  // namespace
-}  // namespace weft::bench
-
-int main(int argc, char** argv) {
-  using namespace weft::bench;
+int Main(int argc, char** argv) {
   return WorkMain(argc, argv,
                   {{"post_chain", PostChain},
                    {"post_batch", PostBatch},
@@ -423,3 +419,8 @@ int main(int argc, char** argv) {
                    {"start_stop", StartStop},
                    {"sleeping_tasks", SleepingTasks}});
 }
+
+}  // namespace
+}  // namespace weft::bench
+
+int main(int argc, char** argv) { return weft::bench::Main(argc, argv); }
