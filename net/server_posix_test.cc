@@ -27,14 +27,15 @@ using ::testing::HasSubstr;
 
 class ServerPosixTest : public NetTest {};
 
+// (The sanitizers need descriptors for purposes of their own.)
+#if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && !defined(ABSL_HAVE_THREAD_SANITIZER)
+
 Coro<void> Echo(StreamReader reader, StreamWriter writer) {
   absl::StatusOr<std::string> some = co_await reader.Read(65536);
   if (some.ok()) writer.Write(*some);
   writer.Close();
 }
 
-// (The sanitizers need descriptors for purposes of their own.)
-#if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && !defined(ABSL_HAVE_THREAD_SANITIZER)
 // SRV 242
 WEFT_TEST_F(ServerPosixTest, RunningOutOfDescriptorsIsReportedAndSurvived) {
   // The poller has opened what it needs, as that of a server that is at work.
