@@ -102,9 +102,8 @@ struct SchedulerCore {
   }
   void WakeForeignLoop() const;
 
-  // Copies the context of what is running to `target`, for what that starts. If nothing
-  // is, then a clone of the thread's: the loop may run on another.
-  // `target` is empty.
+  // Copies the context of what is running to `target`, which is empty, for what that starts.
+  // If nothing is, then a clone of the thread's: the loop may run on another.
   void CopyContext(ContextRef* target) const {
     if (current_context != nullptr) {
       if (*current_context) new (target) ContextRef(*current_context);

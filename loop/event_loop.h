@@ -59,7 +59,7 @@ using ExceptionHandler = std::function<void(EventLoop& loop, const ExceptionCont
 //   int result = (*loop)->RunUntilComplete(Main());
 //   (*loop)->Close();
 //
-// One round: see RunRound() in event_loop.cc. Callbacks run in the order in which
+// One round: see RunUntilStopped() in event_loop.cc. Callbacks run in the order in which
 // they became ready, and what a round's callbacks add waits for the next round.
 //
 // Closing destroys what is left, without running it: Run() is what lets tasks

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/base/optimization.h"
 #include "absl/time/time.h"
 #include "weft/core/time_point.h"
 #include "weft/loop/cycle_counter.h"
@@ -17,8 +16,8 @@ namespace weft::internal {
 // Says when a loop that always has something ready must look at the kernel
 // again: after 64 callbacks, or about 50 us, whichever comes first. Time is told
 // by the processor's cycle counter, since reading the clock every round would
-// cost more than the callbacks, and not in each round as long as they are short; how fast it counts
-// is learnt from the clock readings that polls make anyway.
+// cost more than the callbacks; how fast it counts is learnt from the clock
+// readings that polls make anyway.
 //
 // As it is told of each poll and each round, it also counts them.
 class PollPacer {
@@ -37,7 +36,6 @@ class PollPacer {
     rounds_ += since_poll_ >> kRoundShift;
     callbacks_ += static_cast<uint32_t>(since_poll_);
     since_poll_ = 0;
-    look_at_ = 0;
   }
 
   // The poll that follows may sleep: what passes until OnPoll() is no work.
@@ -48,15 +46,9 @@ class PollPacer {
     since_poll_ += (uint64_t{1} << kRoundShift) + static_cast<uint32_t>(count);
   }
 
-  bool MustPoll() {
-    if (static_cast<uint32_t>(since_poll_) >= kMaxCallbacks) return true;
-    const uint64_t rounds = since_poll_ >> kRoundShift;
-    if (ABSL_PREDICT_TRUE(rounds < look_at_)) return false;
-    const uint64_t elapsed = ReadCycleCounter() - poll_cycles_;
-    if (elapsed > interval_) return true;
-    // Even this counter is dearer than a short round.
-    look_at_ = rounds + (elapsed < interval_ / kShort * (rounds + 1) ? kShortRounds : 1);
-    return false;
+  bool MustPoll() const {
+    return static_cast<uint32_t>(since_poll_) >= kMaxCallbacks ||
+           ReadCycleCounter() - poll_cycles_ > interval_;
   }
 
   // -- Since the loop was made.
@@ -72,8 +64,6 @@ class PollPacer {
  private:
   static constexpr uint32_t kMaxCallbacks = 64;
   static constexpr int kRoundShift = 32;
-  static constexpr uint64_t kShort = 64;  // A short round takes less than this part of the 50 us.
-  static constexpr uint64_t kShortRounds = 8;
   static constexpr int64_t kInterval = 50'000;            // ns
   static constexpr int64_t kCalibrateEvery = 10'000'000;  // ns
 
@@ -88,7 +78,6 @@ class PollPacer {
   // Since the last poll, in one word, so that a round adds once: the upper half
   // counts rounds, the lower half callbacks.
   uint64_t since_poll_ = 0;
-  uint64_t look_at_ = 0;  // The round in which the counter is read next.
   uint64_t poll_cycles_ = 0;
   uint64_t interval_ = kInterval;  // In cycles; one a nanosecond until it is known better.
   int64_t calibrated_at_;

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/clock.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/event_loop.h"
 #include "weft/poller/poller_registry.h"
@@ -125,6 +126,39 @@ TEST(EventLoopRealTimeTest, ABlockingCallbackMakesTheNextRoundLookAtTheTimers) {
 
   EXPECT_THAT(log, ElementsAre("blocked", "the round after", "timer"));
   loop->Close();
+}
+
+// However many short rounds have passed without a poll, and without anybody reading the
+// loop's clock: the timer comes behind what was posted, and before what that posts.
+TEST(EventLoopRealTimeTest, WhoBlocksPastATimerDoesNotChangeTheOrder) {
+  for (int short_rounds = 0; short_rounds < 70; ++short_rounds) {
+    std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+    std::vector<std::string> log;
+    int left = short_rounds;
+    std::function<void()> run = [&] {
+      if (left-- > 0) {
+        loop->CallSoon(run);
+        return;
+      }
+      loop->CallLater(absl::Microseconds(500), [&] { log.push_back("timer"); });
+      loop->CallSoon([&] {
+        log.push_back("posted");
+        loop->CallSoon([&] {
+          log.push_back("posted by that");
+          loop->Stop();
+        });
+      });
+      const TimePoint until = SteadyClock::Read() + absl::Milliseconds(1);
+      while (SteadyClock::Read() < until) {
+      }
+    };
+    loop->CallSoon(run);
+
+    loop->RunForever();
+
+    EXPECT_THAT(log, ElementsAre("posted", "timer", "posted by that")) << short_rounds;
+    loop->Close();
+  }
 }
 
 // A server whose descriptors are all in use goes on, on every backend: with the timers,
