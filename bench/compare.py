@@ -33,34 +33,35 @@ import measure
 from measure import median, number, say
 
 # What is done inside of a process. A name, the name for the peers' programs, how many
-# operations (Python's loops do a twentieth), whether one processor is all that it gets, and
-# the figures: a key, what it is called, the unit, how many digits.
-Local = collections.namedtuple("Local", "name work count pinned figures")
+# operations, whether fewer will do where those are slow or a look is enough, whether one
+# processor is all that it gets, and the figures: a key, what it is called, the unit, how many
+# digits.
+Local = collections.namedtuple("Local", "name work count scales pinned figures")
 NS = (("ns", "", "ns", 1), ("ns_allocs", "allocations", "", 2))
 
 
 def timers(count, text):
     return Local(
-        "timers, " + text, "timers", count, True,
+        "timers, " + text, "timers", count, False, True,
         tuple((key, key, "ns", 1) for key in ("insert", "cancel", "fire")),
     )  # fmt: skip
 
 
 LOCAL = [
-    Local("post, chain", "post_chain", 2_000_000, True, NS),
-    Local("post, batches of 1,000", "post_batch", 2_000_000, True, NS),
-    Local("switch, 2 tasks", "switch_2", 1_000_000, True, NS),
-    Local("switch, 1,000 tasks", "switch_1000", 1_000_000, True, NS),
-    Local("spawn and join", "spawn", 500_000, True, NS),
+    Local("post, chain", "post_chain", 2_000_000, True, True, NS),
+    Local("post, batches of 1,000", "post_batch", 2_000_000, True, True, NS),
+    Local("switch, 2 tasks", "switch_2", 1_000_000, True, True, NS),
+    Local("switch, 1,000 tasks", "switch_1000", 1_000_000, True, True, NS),
+    Local("spawn and join", "spawn", 500_000, True, True, NS),
     timers(1_000, "1,000"),
     timers(100_000, "100,000"),
     timers(1_000_000, "1,000,000"),
-    Local("timer lateness", "lateness", 500, True, (("p50_us", "p50", "us", 1), ("p99_us", "p99", "us", 1), ("early", "early", "", 0))),
-    Local("posts from 1 thread", "posts_1", 1_000_000, False, (("ns", "", "ns", 1),)),
-    Local("posts from 4 threads", "posts_4", 1_000_000, False, (("ns", "", "ns", 1),)),
-    Local("round trip between threads", "ping_pong", 20_000, False, (("ns", "", "ns", 0),)),
-    Local("start and stop of a loop", "start_stop", 5_000, True, (("ns", "", "ns", 0),)),
-    Local("a sleeping task", "sleeping_tasks", 100_000, True, (("bytes", "", "bytes", 0),)),
+    Local("timer lateness", "lateness", 500, False, True, (("p50_us", "p50", "us", 1), ("p99_us", "p99", "us", 1), ("early", "early", "", 0))),
+    Local("posts from 1 thread", "posts_1", 1_000_000, True, False, (("ns", "", "ns", 1),)),
+    Local("posts from 4 threads", "posts_4", 1_000_000, True, False, (("ns", "", "ns", 1),)),
+    Local("round trip between threads", "ping_pong", 20_000, True, False, (("ns", "", "ns", 0),)),
+    Local("start and stop of a loop", "start_stop", 5_000, True, True, (("ns", "", "ns", 0),)),
+    Local("a sleeping task", "sleeping_tasks", 100_000, False, True, (("bytes", "", "bytes", 0),)),
 ]
 
 NETWORK_FIGURES = (
@@ -78,8 +79,9 @@ RISING = {"rate"}
 class Peer:
     """Who does the work: by which program, and by which servers."""
 
-    def __init__(self, name, local=None, server=None, package=None):
+    def __init__(self, name, local=None, server=None, package=None, share=1):
         self.name, self.local, self.server, self.package = name, local, server, package
+        self.share = share  # Of the operations, where those may be fewer.
         self.works = set()
 
 
@@ -116,7 +118,7 @@ def peers_of(programs):
     for loop in ("asyncio", "uvloop"):
         command = python(loop)
         package = "python3" if loop == "asyncio" else "python3-uvloop"
-        found.append(Peer(loop, command, command and command + ["--echo=protocols"], package))
+        found.append(Peer(loop, command, command and command + ["--echo=protocols"], package, 0.05))
         found.append(Peer(loop + " streams", None, command and command + ["--echo=streams"], package))
     for peer in found:
         if peer.local:
@@ -133,16 +135,17 @@ def is_raw(name):
     return name.split()[0] == "raw"
 
 
+def operations(work, peer, options):
+    """How many a peer does in one run. What the work's name says stays as it is."""
+    return max(1000, int(work.count * options.share * peer.share)) if work.scales else work.count
+
+
 def run(peer, work, options, machine):
     """The figures of one run, or None if it is not this peer's."""
     if isinstance(work, Local):
         if not peer.local or work.work not in peer.works:
             return None
-        count = int(work.count * options.share)
-        if "asyncio_peer.py" in " ".join(peer.local):
-            count //= 20 if work.count > 1000 else 1
-        count = max(count, 1000 if work.count >= 1000 else 50)
-        figures = measure.figures_of(peer.local + [work.work, str(count)], machine.server_cpu if work.pinned else None)
+        figures = measure.figures_of(peer.local + [work.work, str(operations(work, peer, options))], machine.server_cpu if work.pinned else None)
         if not figures.pop("opt", 1):
             raise RuntimeError("built without -c opt")
         return figures

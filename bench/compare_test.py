@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -51,6 +52,15 @@ class FiguresTest(unittest.TestCase):
 
     def test_what_was_not_counted_is_no_row(self):
         self.assertEqual([row[0] for row in self.rows()], ["post, chain", self.RATE.name + ": requests a second"])
+
+    def test_who_is_slow_does_fewer_operations_and_as_many_timers(self):
+        slow = compare.Peer("slow", share=0.05)
+        options = types.SimpleNamespace(share=0.5)
+        done = {work.name: compare.operations(work, slow, options) for work in compare.LOCAL}
+
+        self.assertEqual(done["post, chain"], 50_000)
+        self.assertEqual(done["start and stop of a loop"], 1_000)
+        self.assertEqual(done["timers, 1,000,000"], 1_000_000)
 
     def test_the_page_has_a_bar_for_each(self):
         page = charts.page(self.rows(), self.PEERS, {"commit": "<none>"}, ["a remark"])

@@ -36,6 +36,10 @@ while (($#)); do
       ;;
     --minutes)
       minutes=${2:?--minutes needs a number}
+      if [[ ! $minutes =~ ^[0-9]+$ ]]; then
+        echo "check: --minutes needs a number, and $minutes is none" >&2
+        exit 2
+      fi
       shift
       ;;
     [!-]*)
@@ -146,8 +150,9 @@ buildifier=$WEFT_CACHE/buildifier-8.2.1
 warnings=-native-cc-toolchain,-native-cc-toolchain-suite,-native-cc-common,-native-sh-binary,-native-sh-test
 lint_build() { "$buildifier" --mode=check --lint=warn --warnings="$warnings" "${build[@]}"; }
 
-# What was found clean is not looked at again until what it compiles to, its own text or the
-# check has changed: is_clean STAMP FILE FLAG... says whether, and sets mark, a file to touch.
+# What was found clean is not looked at again until what it compiles to, its own text or
+# .clang-tidy has changed: is_clean STAMP FILE FLAG... says whether, and sets mark, a file to
+# touch. Whoever changes how a check is called changes its stamp.
 is_clean() {
   local key
   key=$({
