@@ -17,6 +17,11 @@
 
 namespace weft {
 
+namespace internal {
+template <class System>
+class NativeAddress;
+}  // namespace internal
+
 // SocketAddress
 //
 // Where a socket is, or whom it talks to: an IPv4 or IPv6 address with a port, a
@@ -108,6 +113,9 @@ class SocketAddress {
   }
 
  private:
+  template <class System>
+  friend class internal::NativeAddress;
+
   Family family_ = Family::kNone;
   uint16_t port_ = 0;
   uint32_t scope_id_ = 0;
