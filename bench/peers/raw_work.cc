@@ -399,9 +399,15 @@ Routine SleepLong(Wheel* wheel) { co_await Sleeping(wheel); }
 
 void SleepingTasks(int64_t count, Meter& meter) {
   Wheel wheel;
+  std::vector<Routine> sleeping;
+  sleeping.reserve(static_cast<size_t>(count));
   const int64_t before = AllocatedBytes();
-  for (int64_t i = 0; i < count; ++i) SleepLong(&wheel).handle.resume();
+  for (int64_t i = 0; i < count; ++i) {
+    sleeping.push_back(SleepLong(&wheel));
+    sleeping.back().handle.resume();
+  }
   meter.Print("bytes", static_cast<double>(AllocatedBytes() - before) / static_cast<double>(count));
+  for (const Routine& routine : sleeping) routine.handle.destroy();
 }
 
 int Main(int argc, char** argv) {
