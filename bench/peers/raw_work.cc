@@ -300,10 +300,12 @@ void Posts(int64_t count, Meter& meter) {
       for (int64_t i = 0; i < each; ++i) {
         Post* post = &own[i];
         post->left = &left;
-        post->next = top.load(std::memory_order_relaxed);
-        while (!top.compare_exchange_weak(post->next, post, std::memory_order_release)) {
-        }
-        if (post->next == nullptr) ::eventfd_write(wake, 1);
+        // Once it is on the stack, the post is the consumer's.
+        Post* below = top.load(std::memory_order_relaxed);
+        do {
+          post->next = below;
+        } while (!top.compare_exchange_weak(below, post, std::memory_order_release));
+        if (below == nullptr) ::eventfd_write(wake, 1);
       }
     });
   }
