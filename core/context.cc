@@ -27,6 +27,8 @@ ContextRef Context::With(const Context* base, Key key, Value value) {
   return result;
 }
 
+void Context::Delete() const { delete this; }
+
 const void* Context::Find(Key key) const {
   for (const auto& entry : entries_) {
     if (entry.first == key) return entry.second.get();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "weft/core/intrusive_ptr.h"
 
 namespace weft::internal {
@@ -36,11 +37,12 @@ class Context {
 
   void AddRef() const { ++refs_; }
   void Release() const {
-    if (--refs_ == 0) delete this;
+    if (ABSL_PREDICT_FALSE(--refs_ == 0)) Delete();
   }
 
  private:
   Context() = default;
+  void Delete() const;  // Not inline: it is rare, and long.
 
   mutable uint32_t refs_ = 0;
   std::vector<std::pair<Key, Value>> entries_;

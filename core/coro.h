@@ -21,19 +21,23 @@ class Coro;
 
 namespace internal {
 
-// At its end a coroutine goes back to who awaits it, by way of the step loop.
+// At its end a coroutine goes back to who awaits it, by way of the step loop, and keeps
+// its frame until that has looked at the outcome. The root of a task has nobody: it
+// runs off its end, and its frame goes with that.
 struct FinalAwaiter {
-  bool await_ready() noexcept { return false; }
-  template <class Promise>
-  void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-    CoroPromise& promise = handle.promise();
-    if (promise.awaiter != nullptr) {
-      promise.task->SwitchTo(promise.awaiter->parent->handle());
-    } else {
-      promise.task->EndStep();
-    }
+  explicit FinalAwaiter(CoroPromise* ended) : promise(ended) {}
+
+  bool await_ready() noexcept {
+    if (promise->awaiter != nullptr) return false;
+    promise->task->EndStep(promise->awaiting_at);
+    return true;
+  }
+  void await_suspend(std::coroutine_handle<>) noexcept {
+    promise->task->SwitchTo(promise->awaiter->parent->handle());
   }
   void await_resume() noexcept {}
+
+  CoroPromise* promise;
 };
 
 [[noreturn]] void ThrowCoroReused();
@@ -41,7 +45,7 @@ struct FinalAwaiter {
 // What all coroutines of weft do at their suspension points.
 struct AwaitingPromise : CoroPromise {
   std::suspend_always initial_suspend() noexcept { return {}; }
-  FinalAwaiter final_suspend() noexcept { return {}; }
+  FinalAwaiter final_suspend() noexcept { return FinalAwaiter(this); }
 
   template <class A>
   auto await_transform(A&& a, SourceLocation location = SourceLocation::current()) {
@@ -61,14 +65,14 @@ struct ReturningPromise : AwaitingPromise {
   template <class U = T>
     requires std::is_constructible_v<typename Stored<T>::Type, U> || std::is_reference_v<T>
   void return_value(U&& value) {
-    static_cast<Outcome<T>*>(outcome)->Emplace(std::forward<U>(value));
+    static_cast<Outcome<T>*>(outcome)->EmplaceReturned(std::forward<U>(value));
   }
   void unhandled_exception() noexcept { static_cast<Outcome<T>*>(outcome)->SetCurrentException(); }
 };
 
 template <>
 struct ReturningPromise<void> : AwaitingPromise {
-  void return_void() { static_cast<Outcome<void>*>(outcome)->Emplace(); }
+  void return_void() { static_cast<Outcome<void>*>(outcome)->EmplaceReturned(); }
   void unhandled_exception() noexcept {
     static_cast<Outcome<void>*>(outcome)->SetCurrentException();
   }

@@ -13,6 +13,7 @@
 namespace weft::internal {
 
 class TaskState;
+class OutcomeBase;
 struct CoroPromise;
 
 // The part of a coroutine that awaits another one which that one has to know:
@@ -40,7 +41,7 @@ struct CoroPromise {
 
   CoroAwaiterBase* awaiter = nullptr;  // Null: the root of its task.
   TaskState* task = nullptr;           // Null until it is started.
-  void* outcome = nullptr;             // An Outcome<T>: where the result goes.
+  OutcomeBase* outcome = nullptr;      // An Outcome<T>: where the result goes.
   SourceLocation awaiting_at;          // Its last `co_await`; at first, its definition.
 };
 

@@ -48,9 +48,7 @@ template <class T>
 class FutureStateOf : public FutureState {
  public:
   FutureStateOf(SchedulerCore* scheduler, const SourceLocation& created_at)
-      : FutureState(scheduler, created_at) {
-    set_outcome_offset(reinterpret_cast<char*>(&outcome_) - reinterpret_cast<char*>(this));
-  }
+      : FutureState(scheduler, &outcome_, /*refs=*/0, created_at) {}
 
   std::exception_ptr error() const override { return outcome_.exception(); }
   std::string value_text() const override { return ValueText(outcome_); }
@@ -346,20 +344,15 @@ class Future {
 
   // The outcome, for reading. Throws what it ended with.
   static typename internal::Shown<T>::Type ResultOf(internal::FutureState& state) {
-    CheckReadable(state);
+    if (ABSL_PREDICT_FALSE(!state.has_result())) internal::ThrowNoResult(state);
     const Outcome<T>& outcome = state.template outcome<T>();
-    if (ABSL_PREDICT_FALSE(!outcome.has_value())) state.MarkRetrieved();
-    return outcome.value();
+    return outcome.Peek();
   }
 
   // The result, moved out if this is the last reference or it must be.
   static T TakeResult(internal::FutureState& state) {
-    CheckReadable(state);
+    if (ABSL_PREDICT_FALSE(!state.has_result())) internal::ThrowNoResult(state);
     Outcome<T>& outcome = state.template outcome<T>();
-    if (ABSL_PREDICT_FALSE(!outcome.has_value())) {
-      state.MarkRetrieved();
-      return std::move(outcome).value();  // Throws.
-    }
     if constexpr (std::is_void_v<T> || std::is_reference_v<T>) {
       return outcome.Take();
     } else {
@@ -369,12 +362,6 @@ class Future {
       state.MarkMovedOut();
       return outcome.Take();
     }
-  }
-
-  static void CheckReadable(internal::FutureState& state) {
-    if (ABSL_PREDICT_FALSE(!state.done())) internal::ThrowResultNotSet();
-    if (ABSL_PREDICT_FALSE(state.cancelled())) std::rethrow_exception(state.cancelled_error());
-    if (ABSL_PREDICT_FALSE(state.moved_out())) internal::ThrowMovedOut();
   }
 
   void FinishWithError(std::exception_ptr error, bool is_cancellation) {

@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
@@ -118,18 +117,18 @@ void FutureState::ReportLater(std::string message) {
       owner->MakeCallback(QueuedReport(owner, std::move(context)), created_at_));
 }
 
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void FutureState::EndIfUnreferenced() {
-  if (ABSL_PREDICT_FALSE(refs_ != callback_refs_)) return;
-  if (ABSL_PREDICT_FALSE(callback_refs_ > 0)) {
+void FutureState::EndIfUnreferenced() {
+  if (refs_ != callback_refs_) return;
+  if (callback_refs_ > 0) {
     ++refs_;  // So that their letting go does not come back here.
     if (!GoesOnAlone()) {
       // Those that are queued will run and let go; those still here never run.
-      while (Runnable* waiter = waiters_.PopFront()) DropWaiter(waiter);
+      while (Runnable* waiter = waiters().PopFront()) DropWaiter(waiter);
     }
     --refs_;
     if (callback_refs_ > 0) return;
   }
-  if (ABSL_PREDICT_FALSE((flags_ & kUnretrieved) != 0)) {
+  if ((flags_ & kUnretrieved) != 0) {
     flags_ &= ~kUnretrieved;
     ReportLater(absl::StrCat(kind(), " exception was never retrieved"));
     return;
@@ -138,23 +137,45 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void FutureState::EndIfUnreferenced() {
 }
 
 void FutureState::OnUnreferenced() {
-  if (ABSL_PREDICT_FALSE((flags_ & kUnreferenced) != 0)) return;
-  const IntrusivePtr<SchedulerCore> scheduler = scheduler_;
-  if (ABSL_PREDICT_FALSE(scheduler->ending_futures >= kMaxDepth)) {
+  SchedulerCore* const core = scheduler_.get();
+  if (ABSL_PREDICT_FALSE((flags_ & (kUnreferenced | kUnretrieved)) != 0 || callback_refs_ > 0 ||
+                         core->ending_futures >= kMaxDepth)) {
+    return EndSlowly();
+  }
+  ++core->ending_futures;
+  delete this;
+  if (ABSL_PREDICT_FALSE(--core->ending_futures == 0 && (core->has_unreferenced || core->refs == 0))) {
+    EndOthers(core);
+  }
+}
+
+// Of one that callbacks refer to, whose error nobody has seen, or that is too deep.
+void FutureState::EndSlowly() {
+  if ((flags_ & kUnreferenced) != 0) return;
+  SchedulerCore* const core = scheduler_.get();
+  if (core->ending_futures >= kMaxDepth) {
     flags_ |= kUnreferenced;
-    scheduler->unreferenced.push_back(this);
+    core->unreferenced.push_back(this);
+    core->has_unreferenced = true;
     return;
   }
-  ++scheduler->ending_futures;
-  FutureState* next = this;
-  while (true) {
-    next->EndIfUnreferenced();
-    if (ABSL_PREDICT_TRUE(scheduler->ending_futures > 1 || scheduler->unreferenced.empty())) break;
-    next = scheduler->unreferenced.back();
-    scheduler->unreferenced.pop_back();
+  ++core->ending_futures;
+  EndIfUnreferenced();
+  if (--core->ending_futures == 0) EndOthers(core);
+}
+
+// Those that were too deep; and the core, if they were the last to refer to it.
+void FutureState::EndOthers(SchedulerCore* core) {
+  while (!core->unreferenced.empty()) {
+    FutureState* next = core->unreferenced.back();
+    core->unreferenced.pop_back();
     next->flags_ &= ~kUnreferenced;
+    ++core->ending_futures;
+    next->EndIfUnreferenced();
+    --core->ending_futures;
   }
-  --scheduler->ending_futures;
+  core->has_unreferenced = false;
+  if (core->refs == 0) core->DeleteUnlessEnding();
 }
 
 void DescribedList::Add(const FutureState& state) {
@@ -168,8 +189,13 @@ std::string DescribedList::text() const {
   return absl::StrCat(text_, ", and ", count_ - kMost, " more");
 }
 
-void ThrowResultNotSet() { throw InvalidStateError("Result is not set."); }
+void ThrowNoResult(FutureState& state) {
+  if (!state.done()) throw InvalidStateError("Result is not set.");
+  if (state.cancelled()) std::rethrow_exception(state.cancelled_error());
+  if (state.moved_out()) throw InvalidStateError("Result was moved out");
+  state.MarkRetrieved();
+  std::rethrow_exception(state.error());
+}
 void ThrowInvalidState() { throw InvalidStateError("invalid state"); }
-void ThrowMovedOut() { throw InvalidStateError("Result was moved out"); }
 
 }  // namespace weft::internal

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
 #include "weft/core/block_pool.h"
 #include "weft/core/cancellable.h"
 #include "weft/core/intrusive_ptr.h"
@@ -71,7 +73,10 @@ class FutureState : public Cancellable, public PooledObject {
   }
 
   // Who waits. REQUIRES for adding: not done.
-  ReadyQueue& waiters() { return waiters_; }
+  ReadyQueue& waiters() {
+    waiters_.Make();
+    return waiters_;
+  }
 
   // Asks this, and what it waits for, to end. False if it is done already.
   // Never throws. Once the loop is closed nothing is queued.
@@ -92,14 +97,22 @@ class FutureState : public Cancellable, public PooledObject {
 
   // -- How it ended. The type of the outcome is the reference's to know.
 
+  OutcomeBase& outcome_base() {
+    return *std::launder(
+        reinterpret_cast<OutcomeBase*>(reinterpret_cast<char*>(this) + outcome_offset_));
+  }
   template <class T>
   Outcome<T>& outcome() {
-    return *std::launder(
-        reinterpret_cast<Outcome<T>*>(reinterpret_cast<char*>(this) + outcome_offset_));
+    return static_cast<Outcome<T>&>(outcome_base());
   }
   template <class T>
   const Outcome<T>& outcome() const {
     return const_cast<FutureState*>(this)->outcome<T>();
+  }
+
+  // Whether there is a value to be read.
+  bool has_result() const {
+    return status_ == Status::kFinished && (flags_ & (kHasError | kMovedOut)) == 0;
   }
 
   // Whether it finished with an error, and that error; else null.
@@ -129,28 +142,35 @@ class FutureState : public Cancellable, public PooledObject {
   void Finish(bool has_error) {
     status_ = Status::kFinished;
     if (has_error) flags_ |= kUnretrieved | kHasError;
-    if (ABSL_PREDICT_TRUE(!scheduler_->closed)) scheduler_->ready.Splice(&waiters_);
+    WakeWaiters();
   }
   // The same for a cancellation. `error`: null, or the one to throw.
   void FinishCancelled(std::exception_ptr error) {
     status_ = Status::kCancelled;
     if (error != nullptr) cancel_error_ = std::move(error);
-    if (ABSL_PREDICT_TRUE(!scheduler_->closed)) scheduler_->ready.Splice(&waiters_);
+    WakeWaiters();
   }
 
   Step BeginCancel(const std::exception_ptr& error) override;
 
  protected:
-  FutureState(SchedulerCore* scheduler, const SourceLocation& created_at)
-      : scheduler_(scheduler), created_at_(created_at) {}
-  virtual ~FutureState() = default;
+  // `outcome` lies in the object that this is of, which makes it later. `refs`: how many
+  // references it begins with.
+  FutureState(SchedulerCore* scheduler, OutcomeBase* outcome, uint32_t refs,
+              const SourceLocation& created_at)
+      : outcome_offset_(static_cast<uint16_t>(reinterpret_cast<char*>(outcome) -
+                                              reinterpret_cast<char*>(this))),
+        refs_(refs),
+        scheduler_(IntrusivePtr<SchedulerCore>::Adopt(scheduler)),
+        created_at_(created_at) {
+    scheduler->AddRef();
+  }
+  ABSL_ATTRIBUTE_ALWAYS_INLINE virtual ~FutureState() {}
 
   // Nobody refers to it but callbacks, and what waits of its own accord for
   // others (see Observer). Whether such waits are left that can still end it; to
   // be answered again when one of them has let go.
   virtual bool GoesOnAlone() { return false; }
-
-  void set_outcome_offset(size_t offset) { outcome_offset_ = static_cast<uint16_t>(offset); }
 
   // Nobody refers to it but callbacks that wait for it. What goes with it may be
   // the last to refer to another, and so on down a chain that may be as long as
@@ -179,13 +199,18 @@ class FutureState : public Cancellable, public PooledObject {
   uint8_t flags_ = 0;
 
  private:
+  void WakeWaiters() {
+    if (waiters_.is_made() && !scheduler_->closed) scheduler_->ready.Splice(&waiters_);
+  }
+  void EndSlowly();
   void EndIfUnreferenced();
+  static void EndOthers(SchedulerCore* core);
   void CheckUseSlowly() const;
 
   // In the order that leaves no hole; see the size check in future_state.cc.
   Status status_ = Status::kPending;
-  uint16_t outcome_offset_ = 0;
-  uint32_t refs_ = 0;
+  const uint16_t outcome_offset_;
+  uint32_t refs_;
   uint32_t callback_refs_ = 0;
 
  protected:
@@ -197,7 +222,7 @@ class FutureState : public Cancellable, public PooledObject {
  private:
   IntrusivePtr<SchedulerCore> scheduler_;
   SourceLocation created_at_;
-  ReadyQueue waiters_;
+  ReadyQueue waiters_{ReadyQueue::Unmade()};
 };
 
 using FutureStateRef = IntrusivePtr<FutureState>;
@@ -216,10 +241,10 @@ class DescribedList {
   size_t count_ = 0;
 };
 
-// Throws the InvalidStateError that reading a pending future deserves.
-[[noreturn]] void ThrowResultNotSet();
+// Throws why `state` has no result to be read: what it ended with, which somebody
+// knows of from now on, or the InvalidStateError that reading it deserves.
+[[noreturn]] void ThrowNoResult(FutureState& state);
 [[noreturn]] void ThrowInvalidState();
-[[noreturn]] void ThrowMovedOut();
 
 }  // namespace weft::internal
 

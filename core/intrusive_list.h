@@ -56,7 +56,19 @@ class List {
   List() { Reset(); }
   List(const List&) = delete;
   List& operator=(const List&) = delete;
-  ~List() { Clear(); }
+  ~List() {
+    if (is_made()) Clear();
+    head_.next_ = nullptr;
+  }
+
+  // A list that is hardly ever used: nothing but Make(), is_made() and destruction
+  // is allowed until Make() was called, which may be done again.
+  struct Unmade {};
+  explicit List(Unmade) {}
+  void Make() {
+    if (!is_made()) Reset();
+  }
+  bool is_made() const { return head_.is_linked(); }
 
   bool empty() const { return head_.next_ == &head_; }
   T* front() { return empty() ? nullptr : static_cast<T*>(head_.next_); }
@@ -115,9 +127,12 @@ class List {
 
   void InsertBefore(ListNode* place, ListNode* node) {
     ABSL_ASSERT(!node->is_linked());
+    // In an order that keeps compilers from making one vector store of two: putting
+    // the vector together costs more than it saves.
+    ListNode* const last = place->prev_;
+    node->prev_ = last;
+    last->next_ = node;
     node->next_ = place;
-    node->prev_ = place->prev_;
-    place->prev_->next_ = node;
     place->prev_ = node;
   }
 

@@ -60,6 +60,26 @@ struct Shown<T&> {
   using Type = T&;
 };
 
+// What an outcome is, whatever the type of its value.
+class OutcomeBase {
+ public:
+  bool has_value() const { return kind_ == Kind::kValue; }
+  explicit operator bool() const { return has_value(); }
+  bool has_exception() const { return kind_ == Kind::kError || kind_ == Kind::kCancelled; }
+  bool cancelled() const { return kind_ == Kind::kCancelled; }
+
+  // Nothing yet: neither value nor error.
+  bool empty() const { return kind_ == Kind::kEmpty; }
+
+ protected:
+  enum class Kind : unsigned char { kEmpty, kValue, kError, kCancelled };
+
+  OutcomeBase() = default;
+  ~OutcomeBase() = default;
+
+  Kind kind_ = Kind::kEmpty;
+};
+
 }  // namespace internal
 
 // Outcome
@@ -71,20 +91,22 @@ struct Shown<T&> {
 //   Outcome<int> outcome = co_await NoThrow(Count());
 //   if (outcome.has_value()) Use(*outcome);
 //
+// Which of them it is: has_value(), has_exception(), cancelled(), empty().
+//
 // Threads: a value, as safe as T.
 template <class T>
-class Outcome {
+class Outcome : public internal::OutcomeBase {
   using Storage = typename internal::Stored<T>::Type;
 
  public:
-  Outcome() : kind_(Kind::kEmpty) {}
+  Outcome() {}
   Outcome(Outcome&& other) noexcept(std::is_nothrow_move_constructible_v<Storage>)
-      : kind_(Kind::kEmpty) {
+      : OutcomeBase() {
     MoveFrom(other);
   }
   Outcome(const Outcome& other)
     requires internal::IsCopyable<Storage>::value
-      : kind_(Kind::kEmpty) {
+      : OutcomeBase() {
     CopyFrom(other);
   }
   Outcome& operator=(Outcome&& other) noexcept(std::is_nothrow_move_constructible_v<Storage>) {
@@ -105,14 +127,6 @@ class Outcome {
   }
   ~Outcome() { Reset(); }
 
-  bool has_value() const { return kind_ == Kind::kValue; }
-  explicit operator bool() const { return has_value(); }
-  bool has_exception() const { return kind_ == Kind::kError || kind_ == Kind::kCancelled; }
-  bool cancelled() const { return kind_ == Kind::kCancelled; }
-
-  // Nothing yet: neither value nor error.
-  bool empty() const { return kind_ == Kind::kEmpty; }
-
   // The value. If there is none: throws what happened instead.
   std::add_lvalue_reference_t<T> value() & {
     ThrowIfError();
@@ -120,7 +134,7 @@ class Outcome {
   }
   typename internal::Shown<T>::Type value() const& {
     ThrowIfError();
-    return const_cast<Outcome*>(this)->Get();
+    return Peek();
   }
   T value() && {
     ThrowIfError();
@@ -156,6 +170,14 @@ class Outcome {
     }
     kind_ = Kind::kValue;
   }
+  // The same for what a coroutine returns: behind which no error is, as that would have
+  // been its end, but perhaps a value, if it has returned twice (and a destructor thrown in
+  // between).
+  template <class... Args>
+  void EmplaceReturned(Args&&... args) {
+    if constexpr (std::is_trivially_destructible_v<Storage>) kind_ = Kind::kEmpty;
+    Emplace(std::forward<Args>(args)...);
+  }
   void SetError(std::exception_ptr error) { Set(Kind::kError, std::move(error)); }
   // `error` holds a CancelledError.
   void SetCancelled(std::exception_ptr error) { Set(Kind::kCancelled, std::move(error)); }
@@ -173,6 +195,9 @@ class Outcome {
     kind_ = Kind::kEmpty;
   }
 
+  // The value as value() shows it. REQUIRES: has_value().
+  typename internal::Shown<T>::Type Peek() const { return const_cast<Outcome*>(this)->Get(); }
+
   // Moves the value out. REQUIRES: has_value().
   T Take() {
     if constexpr (std::is_void_v<T>) {
@@ -185,8 +210,6 @@ class Outcome {
   }
 
  private:
-  enum class Kind : unsigned char { kEmpty, kValue, kError, kCancelled };
-
   std::add_lvalue_reference_t<T> Get() {
     if constexpr (std::is_void_v<T>) {
       return;
@@ -226,7 +249,6 @@ class Outcome {
     kind_ = other.kind_;
   }
 
-  Kind kind_;
   union {
     Storage value_;
     std::exception_ptr error_;

@@ -17,6 +17,10 @@ void SchedulerCore::CheckThreadSlowly() const {
       "Non-thread-safe operation invoked on an event loop other than the current one");
 }
 
+void SchedulerCore::DeleteUnlessEnding() {
+  if (ending_futures == 0) delete this;
+}
+
 void SchedulerCore::WakeForeignLoop() const {
   if (owner != nullptr) owner->WakeForeignLoop();
 }
@@ -28,11 +32,7 @@ void SchedulerCore::CopyOutsideContext(ContextRef* target) {
 
 }  // namespace internal
 
-Scheduler& Scheduler::CurrentOrThrow() {
-  Scheduler* scheduler = Current();
-  if (scheduler == nullptr) throw RuntimeError("no running event loop");
-  return *scheduler;
-}
+void Scheduler::ThrowNoRunningLoop() { throw RuntimeError("no running event loop"); }
 
 void Scheduler::CheckCall() const {
   if (closed()) throw RuntimeError("Event loop is closed");

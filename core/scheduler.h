@@ -48,8 +48,10 @@ struct SchedulerCore {
 
   void AddRef() { ++refs; }
   void Release() {
-    if (--refs == 0) delete this;
+    if (ABSL_PREDICT_FALSE(--refs == 0)) DeleteUnlessEnding();
   }
+  // Not while futures end: who ends the last of them looks again.
+  void DeleteUnlessEnding();
 
   uint32_t refs = 0;
   bool closed = false;
@@ -73,6 +75,7 @@ struct SchedulerCore {
   // Futures whose ends, one inside of the other, are under way; and those that
   // wait for them to be over, see FutureState::OnUnreferenced().
   int ending_futures = 0;
+  bool has_unreferenced = false;
   std::vector<FutureState*> unreferenced;
 
   void SetDebug(bool value) {
@@ -132,7 +135,10 @@ class Scheduler {
   static Scheduler* Current() { return internal::current_scheduler; }
 
   // The same, or RuntimeError "no running event loop".
-  static Scheduler& CurrentOrThrow();
+  static Scheduler& CurrentOrThrow() {
+    if (ABSL_PREDICT_FALSE(internal::current_scheduler == nullptr)) ThrowNoRunningLoop();
+    return *internal::current_scheduler;
+  }
 
   // What runs in the next round. What is pushed here must be able to run until
   // it is unlinked.
@@ -259,6 +265,8 @@ class Scheduler {
   void SetClosed() { core_->closed = core_->guarded = true; }
 
  private:
+  [[noreturn]] static void ThrowNoRunningLoop();
+
   internal::IntrusivePtr<internal::SchedulerCore> core_;
 };
 

@@ -5,9 +5,10 @@
 #define WEFT_CORE_SLEEP_H_
 
 #include <coroutine>
-#include <exception>
+#include <cstddef>
 #include <string>
 
+#include "absl/base/optimization.h"
 #include "absl/time/time.h"
 #include "weft/core/outcome.h"
 #include "weft/core/scheduler.h"
@@ -32,71 +33,65 @@ class [[nodiscard]] YieldAwaiter {
     task_->Wake();
   }
   void await_resume() { task_->ThrowIfCancelled(); }
-  Outcome<void> await_outcome() {
-    Outcome<void> outcome;
-    if (task_->TakeCancellation()) {
-      outcome.SetCancelled(task_->cancelled_error());
-    } else {
-      outcome.Emplace();
-    }
-    return outcome;
-  }
+  Outcome<void> await_outcome() { return WaitOutcome(task_, task_->TakeCancellation()); }
 
  private:
   TaskState* task_ = nullptr;
 };
 
-// "<Sleep for another 2.5s>"
-std::string DescribeSleep(TimePoint deadline, TimePoint now);
-
-// The timer lies in the frame. When it is due its runnable runs, and queues the
-// task: two hops, as in asyncio, where the timer's handle completes a future.
-class [[nodiscard]] SleepAwaiter : private Timer, private Wait {
+// The wait for a moment. When it is due its runnable runs, and queues the task: two
+// hops, as in asyncio, where the timer's handle completes a future.
+class SleepTimer final : public Timer, public Wait {
  public:
-  explicit SleepAwaiter(absl::Duration delay) : Timer(&OnDue), delay_(delay) {}
+  SleepTimer() : Timer(&OnDue) {}
+  ~SleepTimer();
+
+  void Start(TaskState* task, std::coroutine_handle<> handle, absl::Duration delay);
+
+ private:
+  static void OnDue(Runnable* runnable) { static_cast<SleepTimer*>(runnable)->Wake(); }
+  Scheduler* scheduler() const { return task()->scheduler()->owner; }
+  // "<Sleep for another 2.5s>"
+  std::string Description() const override;
+};
+
+// A sleep that ends at once is a bare yield, and so common that it makes no timer:
+// there is nothing to cancel, the task is in the queue.
+class [[nodiscard]] SleepAwaiter {
+ public:
+  explicit SleepAwaiter(absl::Duration delay) : delay_(delay) {}
   // Before it is awaited.
   SleepAwaiter(SleepAwaiter&& other) noexcept : SleepAwaiter(other.delay_) {}
   ~SleepAwaiter() {
-    // Only in a frame that is destroyed in the midst of the wait.
-    DisarmIfArmed();
+    if (ABSL_PREDICT_FALSE(timer_ != nullptr)) timer_->~SleepTimer();
   }
 
   bool await_ready() const { return false; }
 
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
-    Begin(handle);
-    TaskState* task = this->task();
-    if (delay_ <= absl::ZeroDuration()) {
-      // A bare yield: there is nothing to cancel, the task is in the queue.
-      task->Suspend(handle, nullptr);
-      Wake();
-      return;
-    }
-    Scheduler* scheduler = task->scheduler()->owner;
-    scheduler->Arm(this, scheduler->Now() + delay_);
+    task_ = handle.promise().task;
+    if (delay_ > absl::ZeroDuration()) return StartTimer(handle);
+    task_->Suspend(handle, nullptr);
+    task_->Wake();
   }
 
   void await_resume() {
-    DisarmIfArmed();
-    EndOrThrow();
+    if (ABSL_PREDICT_FALSE(timer_ != nullptr)) return EndOrThrow();
+    task_->ThrowIfCancelled();
   }
-  Outcome<void> await_outcome() {
-    DisarmIfArmed();
-    return EndAsOutcome();
-  }
+  Outcome<void> await_outcome() { return WaitOutcome(task_, End()); }
 
  private:
-  static void OnDue(Runnable* runnable) { static_cast<SleepAwaiter*>(runnable)->Wake(); }
-  // It is, or is queued, if the wait has ended before it was due.
-  void DisarmIfArmed() {
-    if (ABSL_PREDICT_FALSE(is_armed() || is_linked())) task()->scheduler()->owner->Disarm(this);
-  }
-  std::string Description() const override {
-    return DescribeSleep(deadline(), task()->scheduler()->owner->Now());
-  }
+  void StartTimer(std::coroutine_handle<> handle);
+  // Whether the await is to throw.
+  bool End();
+  void EndOrThrow();
 
   absl::Duration delay_;
+  TaskState* task_ = nullptr;
+  SleepTimer* timer_ = nullptr;  // Null until it is needed; in `storage_`.
+  alignas(SleepTimer) std::byte storage_[sizeof(SleepTimer)];
 };
 
 }  // namespace internal

@@ -26,9 +26,8 @@ namespace internal {
 template <class T>
 class TaskStateOf final : public TaskState {
  public:
-  // Takes over `root`, a coroutine that was not started.
-  TaskStateOf(SchedulerCore* scheduler, CoroPromise& root, const SourceLocation& created_at)
-      : TaskState(scheduler, root, &outcome_, created_at) {}
+  TaskStateOf(SchedulerCore* scheduler, const SourceLocation& created_at)
+      : TaskState(scheduler, &outcome_, created_at) {}
 
   std::exception_ptr error() const override { return outcome_.exception(); }
   std::string value_text() const override { return ValueText(outcome_); }
@@ -37,10 +36,6 @@ class TaskStateOf final : public TaskState {
   ~TaskStateOf() override = default;
 
   void ResetOutcome() override { outcome_.Reset(); }
-  Ending ending() const override {
-    if (ABSL_PREDICT_TRUE(!outcome_.has_exception())) return Ending::kValue;
-    return outcome_.cancelled() ? Ending::kCancellation : Ending::kError;
-  }
 
   Outcome<T> outcome_;
 };
@@ -148,8 +143,8 @@ template <class T>
 class Task : public Future<T> {
  public:
   Task() = default;
-  explicit Task(internal::IntrusivePtr<internal::TaskState> state)
-      : Future<T>(internal::FutureStateRef(state.get())) {}
+  // Of a state that is a task's.
+  explicit Task(internal::FutureStateRef state) : Future<T>(std::move(state)) {}
 
   // The name it was given, or "Task-N".
   std::string name() const { return task_state()->name(); }
@@ -200,11 +195,11 @@ void DumpTasksOf(SchedulerCore& core, std::ostream& out);
 
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Task<T> StartTask(Scheduler& scheduler, Coro<T> coro,
-                                                      const SourceLocation& location) {
+                                                      SourceLocation location) {
   if (ABSL_PREDICT_FALSE(scheduler.core()->guarded)) scheduler.CheckCall();
   if (ABSL_PREDICT_FALSE(!coro)) ThrowCoroReused();
-  auto* state = new TaskStateOf<T>(scheduler.core(), *coro.Release(), location);
-  return Task<T>(IntrusivePtr<TaskState>(state));
+  auto* state = new TaskStateOf<T>(scheduler.core(), location);
+  return Task<T>(FutureStateRef::Adopt(state->Start(*coro.Release())));
 }
 
 }  // namespace internal
@@ -225,29 +220,33 @@ class TaskStarter {
  public:
   template <Awaitable A>
   ABSL_ATTRIBUTE_ALWAYS_INLINE auto CreateTask(
-      A&& awaitable, std::string_view name = std::string_view(),
-      const SourceLocation& location = SourceLocation::current()) {
-    auto task = derived().StartCoro(ToCoro(std::forward<A>(awaitable)), location);
-    if (ABSL_PREDICT_FALSE(!name.empty())) task.task_state()->set_name(std::string(name));
+      A&& awaitable, SourceLocation location = SourceLocation::current()) {
+    return derived().StartCoro(ToCoro(std::forward<A>(awaitable)), location);
+  }
+  template <Awaitable A>
+  auto CreateTask(A&& awaitable, std::string_view name,
+                  SourceLocation location = SourceLocation::current()) {
+    auto task = CreateTask(std::forward<A>(awaitable), location);
+    if (!name.empty()) task.task_state()->set_name(std::string(name));
     return task;
   }
 
   template <class F>
     requires CoroutineFunction<F>
-  auto CreateTask(F&& callable, const SourceLocation& location = SourceLocation::current()) {
+  auto CreateTask(F&& callable, SourceLocation location = SourceLocation::current()) {
     WEFT_CHECK_CLOSURE(F);
     return derived().StartCoro(CallToCoro(std::forward<F>(callable)), location);
   }
   template <class F, class A>
     requires CoroutineFunction<F, A>
-  auto CreateTask(F&& callable, A&& a, const SourceLocation& location = SourceLocation::current()) {
+  auto CreateTask(F&& callable, A&& a, SourceLocation location = SourceLocation::current()) {
     WEFT_CHECK_CLOSURE(F);
     return derived().StartCoro(CallToCoro(std::forward<F>(callable), std::forward<A>(a)), location);
   }
   template <class F, class A, class B>
     requires CoroutineFunction<F, A, B>
   auto CreateTask(F&& callable, A&& a, B&& b,
-                  const SourceLocation& location = SourceLocation::current()) {
+                  SourceLocation location = SourceLocation::current()) {
     WEFT_CHECK_CLOSURE(F);
     return derived().StartCoro(
         CallToCoro(std::forward<F>(callable), std::forward<A>(a), std::forward<B>(b)), location);
@@ -255,7 +254,7 @@ class TaskStarter {
   template <class F, class A, class B, class C>
     requires CoroutineFunction<F, A, B, C>
   auto CreateTask(F&& callable, A&& a, B&& b, C&& c,
-                  const SourceLocation& location = SourceLocation::current()) {
+                  SourceLocation location = SourceLocation::current()) {
     WEFT_CHECK_CLOSURE(F);
     return derived().StartCoro(CallToCoro(std::forward<F>(callable), std::forward<A>(a),
                                           std::forward<B>(b), std::forward<C>(c)),
@@ -282,7 +281,7 @@ class TaskStarter {
 // On the running loop.
 struct RunningTaskStarter : TaskStarter<RunningTaskStarter> {
   template <class T>
-  Task<T> StartCoro(Coro<T> coro, const SourceLocation& location) {
+  Task<T> StartCoro(Coro<T> coro, SourceLocation location) {
     return StartTask(Scheduler::CurrentOrThrow(), std::move(coro), location);
   }
 };
@@ -295,32 +294,36 @@ struct RunningTaskStarter : TaskStarter<RunningTaskStarter> {
 //
 // Errors: RuntimeError "no running event loop"; the coroutine is destroyed then.
 template <Awaitable A>
-auto CreateTask(A&& awaitable, std::string_view name = std::string_view(),
-                const SourceLocation& location = SourceLocation::current()) {
+auto CreateTask(A&& awaitable, SourceLocation location = SourceLocation::current()) {
+  return internal::RunningTaskStarter().CreateTask(std::forward<A>(awaitable), location);
+}
+template <Awaitable A>
+auto CreateTask(A&& awaitable, std::string_view name,
+                SourceLocation location = SourceLocation::current()) {
   return internal::RunningTaskStarter().CreateTask(std::forward<A>(awaitable), name, location);
 }
 template <class F>
   requires CoroutineFunction<F>
-auto CreateTask(F&& callable, const SourceLocation& location = SourceLocation::current()) {
+auto CreateTask(F&& callable, SourceLocation location = SourceLocation::current()) {
   return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), location);
 }
 template <class F, class A>
   requires CoroutineFunction<F, A>
-auto CreateTask(F&& callable, A&& a, const SourceLocation& location = SourceLocation::current()) {
+auto CreateTask(F&& callable, A&& a, SourceLocation location = SourceLocation::current()) {
   return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
                                                    location);
 }
 template <class F, class A, class B>
   requires CoroutineFunction<F, A, B>
 auto CreateTask(F&& callable, A&& a, B&& b,
-                const SourceLocation& location = SourceLocation::current()) {
+                SourceLocation location = SourceLocation::current()) {
   return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
                                                    std::forward<B>(b), location);
 }
 template <class F, class A, class B, class C>
   requires CoroutineFunction<F, A, B, C>
 auto CreateTask(F&& callable, A&& a, B&& b, C&& c,
-                const SourceLocation& location = SourceLocation::current()) {
+                SourceLocation location = SourceLocation::current()) {
   return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
                                                    std::forward<B>(b), std::forward<C>(c),
                                                    location);

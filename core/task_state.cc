@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
@@ -14,47 +15,29 @@
 
 namespace weft::internal {
 
-TaskState::TaskState(SchedulerCore* scheduler, CoroPromise& root, void* outcome,
-                     const SourceLocation& created_at)
-    : FutureState(scheduler, created_at),
-      Runnable(&RunFirstStep),
-      leaf_(root.handle()),
-      name_(++scheduler->tasks_created << 1 | 1) {
-  set_outcome_offset(reinterpret_cast<char*>(outcome) -
-                     reinterpret_cast<char*>(static_cast<FutureState*>(this)));
-  root.task = this;
-  root.outcome = outcome;
-  scheduler->CopyContext(&context_);
-  AddRef();  // The loop's, until End() or DestroyFrames().
-  scheduler->tasks.PushBack(this);
-  scheduler->ready.PushBack(this);
-}
-
 void TaskState::RunFirstStep(Runnable* runnable) {
-  auto* task = static_cast<TaskState*>(runnable);
-  task->set_run(&RunStep);
-  if (ABSL_PREDICT_FALSE((task->flags_ & kMustCancel) != 0)) {
-    NeverAwaitedIsFine silence;  // Its arguments may be coroutines.
-    return task->End();
-  }
-  RunStep(runnable);
+  auto& task = static_cast<TaskState&>(*runnable);
+  task.set_run(&RunLaterStep);
+  if (ABSL_PREDICT_FALSE((task.flags_ & kMustCancel) != 0)) return task.EndUnstarted();
+  task.RunStep();
 }
 
-void TaskState::RunStep(Runnable* runnable) {
-  auto* task = static_cast<TaskState*>(runnable);
-  SchedulerCore* core = task->scheduler();
-  core->current_task = task;
-  core->current_context = &task->context_;
+void TaskState::RunLaterStep(Runnable* runnable) { static_cast<TaskState&>(*runnable).RunStep(); }
+
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TaskState::RunStep() {
+  SchedulerCore* core = scheduler();
+  core->current_task = this;
+  core->current_context = &context_;
   core->inline_budget = Scheduler::kInlineBudget;
-  task->waiting_on_ = nullptr;
+  waiting_on_ = nullptr;
   do {
-    task->progress_ = Progress::kGoesOn;
-    task->leaf_.resume();
-  } while (task->progress_ == Progress::kGoesOn);
+    progress_ = Progress::kGoesOn;
+    leaf_.resume();
+  } while (progress_ == Progress::kGoesOn);
   core->current_task = nullptr;
   core->current_context = nullptr;
-  if (task->progress_ == Progress::kEnds) return task->End();
-  if (ABSL_PREDICT_FALSE((task->flags_ & kMustCancel) != 0)) task->CancelWait();
+  if (progress_ == Progress::kEnds) return End();
+  if (ABSL_PREDICT_FALSE((flags_ & kMustCancel) != 0)) CancelWait();
 }
 
 // The task was asked to end while it ran, and waits now.
@@ -65,34 +48,44 @@ void TaskState::CancelWait() {
   ContinueCancel(1, RequestCancel(waiting_on_, error));
 }
 
-// The order matters: what the frame's end does (a parameter's destructor that
-// releases a lock) comes before those who wait for this task.
-void TaskState::End() {
+// Of a task that was asked to end before its first step.
+void TaskState::EndUnstarted() {
   SchedulerCore* core = scheduler();
-  const Ending ending = this->ending();
   ended_at_ = leaf_promise().awaiting_at;
   core->current_context = &context_;
-  std::exchange(leaf_, nullptr).destroy();
+  {
+    NeverAwaitedIsFine silence;  // Its arguments may be coroutines.
+    std::exchange(leaf_, nullptr).destroy();
+  }
   core->current_context = nullptr;
+  End();
+}
+
+// The frame has gone, and with it what it held: so what its end does (a parameter's
+// destructor that releases a lock) comes before those who wait for this task.
+void TaskState::End() {
   TaskLink::Unlink();
-  if (ABSL_PREDICT_FALSE(ending == Ending::kCancellation)) {
-    std::exception_ptr error = this->error();
-    ResetOutcome();
-    FinishCancelled(std::move(error));
-  } else if (ABSL_PREDICT_FALSE(ending == Ending::kError)) {
-    // It is the task's, and leaves the run all the same.
-    if (ABSL_PREDICT_FALSE(IsKeyboardInterrupt(error()))) core->owner->Interrupt();
-    Finish(/*has_error=*/true);
-  } else if (ABSL_PREDICT_TRUE((flags_ & kWasAsked) == 0)) {
+  if (ABSL_PREDICT_TRUE(outcome_base().has_value() && (flags_ & kWasAsked) == 0)) {
     Finish(/*has_error=*/false);
   } else {
-    EndAsked();
+    EndOtherwise();
   }
   Release();
 }
 
-// Of a task that was asked to end, and returned.
-void TaskState::EndAsked() {
+// Of a task that has not just returned: it has thrown, or was asked to end.
+void TaskState::EndOtherwise() {
+  const OutcomeBase& outcome = outcome_base();
+  if (outcome.cancelled()) {
+    std::exception_ptr error = this->error();
+    ResetOutcome();
+    return FinishCancelled(std::move(error));
+  }
+  if (outcome.has_exception()) {
+    // It is the task's, and leaves the run all the same.
+    if (ABSL_PREDICT_FALSE(IsKeyboardInterrupt(error()))) scheduler()->owner->Interrupt();
+    return Finish(/*has_error=*/true);
+  }
   if ((flags_ & kMustCancel) != 0) {
     flags_ &= ~kMustCancel;
     ResetOutcome();
@@ -152,6 +145,8 @@ void TaskState::set_name(std::string name) {
     name_ = reinterpret_cast<uintptr_t>(new std::string(std::move(name)));
   }
 }
+
+void TaskState::DeleteName() { delete reinterpret_cast<std::string*>(name_); }
 
 namespace {
 

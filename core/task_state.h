@@ -47,8 +47,12 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   // The step goes on with another coroutine.
   void SwitchTo(std::coroutine_handle<> next) { leaf_ = next; }
 
-  // The root coroutine is at its end.
-  void EndStep() { progress_ = Progress::kEnds; }
+  // The root coroutine is at its end, and its frame about to go. `ended_at`: its last await.
+  void EndStep(const SourceLocation& ended_at) {
+    leaf_ = nullptr;
+    ended_at_ = ended_at;
+    progress_ = Progress::kEnds;
+  }
 
   // If a cancellation is to be delivered here, takes it: the await ends with
   // `cancelled_error()`. To be asked whenever the task had been suspended.
@@ -94,6 +98,19 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   ContextRef& context() { return context_; }
 
+  // Takes over `root`, a coroutine that was not started, queues the first step and
+  // makes the loop hold the task. Returns a reference, for the caller to adopt.
+  TaskState* Start(CoroPromise& root) {
+    SchedulerCore* const core = scheduler();
+    leaf_ = root.handle();
+    root.task = this;
+    root.outcome = &outcome_base();
+    core->CopyContext(&context_);
+    core->tasks.PushBack(this);
+    core->ready.PushBack(this);
+    return this;
+  }
+
   Step BeginCancel(const std::exception_ptr& error) override;
   Step ContinueCancel(size_t count, CancelAnswer answers) override;
 
@@ -103,7 +120,7 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   // The task that `runnable` is, or null if it is something else.
   static TaskState* FromRunnable(Runnable* runnable) {
-    const bool is_task = runnable->run_fn() == &RunStep || runnable->run_fn() == &RunFirstStep;
+    const bool is_task = runnable->run_fn() == &RunLaterStep || runnable->run_fn() == &RunFirstStep;
     return is_task ? static_cast<TaskState*>(runnable) : nullptr;
   }
 
@@ -111,16 +128,14 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   static TaskState* FromLink(TaskLink* link) { return static_cast<TaskState*>(link); }
 
  protected:
-  // What the root coroutine left.
-  enum class Ending : uint8_t { kValue, kError, kCancellation };
-
-  // Takes over a coroutine that was not started, queues the first step and
-  // makes the loop hold the task. `outcome` is where the Outcome<T> of the task will be,
-  // which the task's own class makes.
-  TaskState(SchedulerCore* scheduler, CoroPromise& root, void* outcome,
-            const SourceLocation& created_at);
+  // `outcome` is where the Outcome<T> of the task will be, which the task's own class
+  // makes. To be started at once.
+  TaskState(SchedulerCore* scheduler, OutcomeBase* outcome, const SourceLocation& created_at)
+      : FutureState(scheduler, outcome, /*refs=*/2, created_at),
+        Runnable(&RunFirstStep),
+        name_(++scheduler->tasks_created << 1 | 1) {}
   ~TaskState() override {
-    if (ABSL_PREDICT_FALSE((name_ & 1) == 0)) delete reinterpret_cast<std::string*>(name_);
+    if (ABSL_PREDICT_FALSE((name_ & 1) == 0)) DeleteName();
   }
 
  private:
@@ -131,16 +146,18 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   static constexpr uint8_t kWasAsked = kKindFlag3;    // Ever. Implied by kMustCancel.
 
   static void RunFirstStep(Runnable* runnable);
-  static void RunStep(Runnable* runnable);
+  static void RunLaterStep(Runnable* runnable);
 
+  void RunStep();
+  void EndUnstarted();
   void End();
   void CancelWait();
   CoroPromise& leaf_promise() const {
     return std::coroutine_handle<CoroPromise>::from_address(leaf_.address()).promise();
   }
 
-  virtual Ending ending() const = 0;
-  void EndAsked();
+  void EndOtherwise();
+  void DeleteName();
   // Empties it.
   virtual void ResetOutcome() = 0;
 

@@ -13,6 +13,17 @@
 
 namespace weft::internal {
 
+// How a wait without a value has ended, as an outcome.
+inline Outcome<void> WaitOutcome(TaskState* task, bool cancelled) {
+  Outcome<void> outcome;
+  if (cancelled) {
+    outcome.SetCancelled(task->cancelled_error());
+  } else {
+    outcome.Emplace();
+  }
+  return outcome;
+}
+
 // One wait of one task for something that is not a future: how it is woken and
 // how it is cancelled. It lies in the awaiter, in the frame of the coroutine
 // that waits.
@@ -36,7 +47,10 @@ class Wait : public Cancellable {
   // Suspends the coroutine of `handle`; for await_suspend.
   template <class Promise>
   void Begin(std::coroutine_handle<Promise> handle) {
-    task_ = handle.promise().task;
+    Begin(handle.promise().task, handle);
+  }
+  void Begin(TaskState* task, std::coroutine_handle<> handle) {
+    task_ = task;
     state_ = State::kWaiting;
     task_->Suspend(handle, this);
   }
@@ -66,15 +80,7 @@ class Wait : public Cancellable {
   }
 
   // End(), as an outcome.
-  Outcome<void> EndAsOutcome() {
-    Outcome<void> outcome;
-    if (End()) {
-      outcome.SetCancelled(task_->cancelled_error());
-    } else {
-      outcome.Emplace();
-    }
-    return outcome;
-  }
+  Outcome<void> EndAsOutcome() { return WaitOutcome(task_, End()); }
 
   TaskState* task() const { return task_; }
 

@@ -330,7 +330,7 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   friend class internal::TaskStarter<EventLoop>;
 
   template <class T>
-  Task<T> StartCoro(Coro<T> coro, const SourceLocation& location) {
+  Task<T> StartCoro(Coro<T> coro, SourceLocation location) {
     return internal::StartTask(*this, std::move(coro), location);
   }
 
