@@ -4,6 +4,7 @@
 #include "weft/core/block_pool.h"
 
 #include "absl/base/config.h"
+#include "weft/core/thread_exit.h"
 
 namespace weft::internal {
 namespace {
@@ -15,30 +16,22 @@ constexpr size_t kLimit = 0;
 constexpr size_t kLimit = size_t{16} << 20;
 #endif
 
-// Gives a thread's blocks back when it ends. Blocks that are freed later still,
-// by other thread-local objects, go straight to the heap: the limit is zero.
-struct Cleanup {
-  bool used = false;
-
-  ~Cleanup() {
-    BlockCache& cache = block_cache;
-    cache.limit = 0;
-    for (FreeBlockNode*& list : cache.lists) {
-      while (list != nullptr) {
-        FreeBlockNode* node = list;
-        list = node->next;
-        ::operator delete(node);
-      }
+// Gives a thread's blocks back when it ends. Blocks that are freed later still go straight to
+// the heap: the limit is zero.
+void EmptyCache() {
+  BlockCache& cache = block_cache;
+  cache.limit = 0;
+  for (FreeBlockNode*& list : cache.lists) {
+    while (list != nullptr) {
+      FreeBlockNode* node = list;
+      list = node->next;
+      ::operator delete(node);
     }
-    cache.bytes = 0;
-    ended = true;
   }
+  cache.bytes = 0;
+}
 
-  static constinit thread_local bool ended;
-};
-
-constinit thread_local bool Cleanup::ended = false;
-thread_local Cleanup cleanup;
+constinit thread_local ThreadExitHook empty_cache(&EmptyCache);
 
 size_t RoundUp(size_t size) { return (size + kBlockGrain - 1) / kBlockGrain * kBlockGrain; }
 
@@ -49,8 +42,7 @@ constinit thread_local BlockCache block_cache;
 void* AllocateBlockSlowly(size_t size) { return ::operator new(RoundUp(size)); }
 
 void FreeBlockSlowly(void* block, size_t size) noexcept {
-  if (kLimit > 0 && block_cache.limit == 0 && !Cleanup::ended) {
-    cleanup.used = true;  // Registers the destructor for this thread.
+  if (kLimit > 0 && block_cache.limit == 0 && empty_cache.Register()) {
     block_cache.limit = kLimit;
     FreeBlock(block, size);
     return;

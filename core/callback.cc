@@ -10,6 +10,7 @@
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/scheduler.h"
+#include "weft/core/thread_exit.h"
 
 namespace weft::internal {
 namespace {
@@ -55,21 +56,13 @@ void GiveToDepot(uint32_t count) {
   depot.head = first;
 }
 
-struct Cleanup {
-  bool used = false;
+// When a thread ends. What comes later goes to the depot at once: the limit is zero.
+void EmptyCache() {
+  GiveToDepot(callback_slot_cache.count);
+  callback_slot_cache.limit = 0;
+}
 
-  ~Cleanup() {
-    GiveToDepot(callback_slot_cache.count);
-    callback_slot_cache.limit =
-        1;  // One at a time from now on: it goes to the depot with the next.
-    ended = true;
-  }
-
-  static constinit thread_local bool ended;
-};
-
-constinit thread_local bool Cleanup::ended = false;
-thread_local Cleanup cleanup;
+constinit thread_local ThreadExitHook empty_cache(&EmptyCache);
 
 }  // namespace
 
@@ -77,6 +70,7 @@ constinit thread_local CallbackSlotCache callback_slot_cache;
 
 CallbackSlot* CallbackSlotCache::Refill() {
   CallbackSlotCache& cache = callback_slot_cache;
+  if (empty_cache.Register()) cache.limit = kLimit;
   {
     Depot& depot = TheDepot();
     std::lock_guard<std::mutex> lock(depot.mutex);
@@ -107,15 +101,15 @@ CallbackSlot* CallbackSlotCache::Refill() {
 
 void CallbackSlotCache::Overflow(CallbackSlot* slot) {
   CallbackSlotCache& cache = callback_slot_cache;
-  if (cache.limit == 0) {
-    cleanup.used = true;  // Registers the destructor for this thread.
+  if (cache.limit != 0) {
+    GiveToDepot(kLimit / 2);
+  } else if (empty_cache.Register()) {
     cache.limit = kLimit;
-  } else {
-    GiveToDepot(Cleanup::ended ? cache.count : kLimit / 2);
   }
   SetNext(slot, cache.head);
   cache.head = slot;
   ++cache.count;
+  if (cache.limit == 0) GiveToDepot(cache.count);
 }
 
 bool CallbackSlot::IsSlot(const Runnable* runnable) {

@@ -5,9 +5,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -193,6 +196,21 @@ TEST_F(CallbackTest, AClosedLoopRefuses) {
   EXPECT_THROW(loop_.CallSoon([] {}), RuntimeError);
   EXPECT_THROW(loop_.CallLater(absl::Seconds(1), [] {}), RuntimeError);
   left.Cancel();
+}
+
+// Each takes more than it uses, as threads do that only post.
+TEST(CallbackSlotTest, WhatThreadsKeepServesOthersWhenTheyEnd) {
+  std::set<uintptr_t> slabs;  // 64 slots each.
+  for (int i = 0; i < 100; ++i) {
+    internal::CallbackSlot* slot = nullptr;
+    std::thread([&] { slot = internal::CallbackSlot::Allocate(); }).join();
+    slabs.insert(reinterpret_cast<uintptr_t>(slot) / (64 * sizeof(*slot)));
+    std::thread([&] { internal::CallbackSlot::Make([] {}, SourceLocation())->Drop(); }).join();
+    slot->Bind([] {}, SourceLocation());
+    slot->Drop();
+  }
+
+  EXPECT_LE(slabs.size(), 4u);
 }
 
 }  // namespace

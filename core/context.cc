@@ -3,16 +3,40 @@
 
 #include "weft/core/context.h"
 
+#include <utility>
+
+#include "weft/core/thread_exit.h"
+
 namespace weft::internal {
+
+namespace {
+
+constinit thread_local ContextRef* borrowed_context = nullptr;
+
+// The hook goes first: what the values' destructors do may need contexts anew.
+void DeleteContexts() {
+  delete std::exchange(outside_context, nullptr);
+  delete std::exchange(borrowed_context, nullptr);
+}
+
+constinit thread_local ThreadExitHook delete_contexts(&DeleteContexts);
+
+// The thread's own, which goes with it. (After the thread's last hook nobody would delete it.)
+ContextRef& ContextAt(ContextRef*& place) {
+  if (place == nullptr) {
+    delete_contexts.Register();
+    place = new ContextRef;
+  }
+  return *place;
+}
+
+}  // namespace
 
 constinit thread_local ContextRef* callback_context = nullptr;
 constinit thread_local ContextRef* outside_context = nullptr;
 
-ContextRef& OutsideContext() {
-  thread_local ContextRef context;
-  outside_context = &context;
-  return context;
-}
+ContextRef& OutsideContext() { return ContextAt(outside_context); }
+ContextRef& BorrowedContext() { return ContextAt(borrowed_context); }
 
 ContextRef Context::With(const Context* base, Key key, Value value) {
   auto* context = new Context;

@@ -60,6 +60,10 @@ extern constinit thread_local ContextRef* outside_context;
 // The same to be written to: makes one.
 ContextRef& OutsideContext();
 
+// An empty one, for a callback of this thread that has none and writes to it; whoever runs
+// the callback empties it again.
+ContextRef& BorrowedContext();
+
 }  // namespace weft::internal
 
 #endif  // WEFT_CORE_CONTEXT_H_

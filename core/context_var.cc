@@ -25,10 +25,7 @@ ContextRef& WritableContext() {
   Scheduler* scheduler = Scheduler::Current();
   if (scheduler == nullptr) return OutsideContext();
   ContextRef*& current = scheduler->core()->current_context;
-  if (current == nullptr) {
-    thread_local ContextRef borrowed;
-    current = callback_context = &borrowed;
-  }
+  if (current == nullptr) current = callback_context = &BorrowedContext();
   return *current;
 }
 

@@ -472,6 +472,11 @@ Coro<void> NoteRequest(std::vector<int>* seen) {
   co_return;
 }
 
+Coro<int> RequestAfterAYield() {
+  co_await Yield();
+  co_return request.Get();
+}
+
 // Posts, and coroutines, see what the thread saw that sent them.
 TEST(ThreadsTest, PostsSeeCopiesOfTheContextVariablesOfTheirThread) {
   std::unique_ptr<EventLoop> loop = *EventLoop::Create();
@@ -493,6 +498,33 @@ TEST(ThreadsTest, PostsSeeCopiesOfTheContextVariablesOfTheirThread) {
 
   EXPECT_THAT(seen, ElementsAre(5, 0, 7));
   loop->Close();
+}
+
+// A thread keeps slots, blocks and contexts, and gives them back when it ends.
+TEST(ThreadsTest, ManyThreadsMayPostAllocateAndEnd) {
+  constexpr int kThreads = 100;
+  std::unique_ptr<EventLoop> loop = *EventLoop::Create();
+  const auto shared = std::make_shared<int>(0);  // Whoever keeps one has not ended well.
+  static ContextVar<std::shared_ptr<int>> held("held", nullptr);
+  std::vector<int> noted;
+  int ran = 0;
+  for (int i = 0; i < kThreads; ++i) {
+    std::thread([&] {
+      held.Set(shared);
+      request.Set(i);
+      loop->CallSoonThreadsafe([&, copy = shared] { ran += held.Get() == copy; });
+      (void)RunCoroutineThreadsafe(NoteRequest(&noted), loop->Ref());
+      // A loop of the thread's own.
+      EXPECT_EQ(weft::Run(RequestAfterAYield()), i);
+    }).join();
+  }
+  loop->CallLater(absl::Milliseconds(1), [&] { loop->Stop(); });
+  loop->RunForever();
+  loop->Close();
+
+  EXPECT_EQ(ran, kThreads);
+  EXPECT_EQ(noted.size(), size_t{kThreads});
+  EXPECT_EQ(shared.use_count(), 1);
 }
 
 // -- EXEC: jobs.
