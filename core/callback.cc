@@ -3,6 +3,7 @@
 
 #include "weft/core/callback.h"
 
+#include <limits>
 #include <mutex>
 #include <unordered_set>
 
@@ -20,10 +21,9 @@ namespace {
 constexpr uint32_t kBatch = 64;
 constexpr size_t kSlabSize = kBatch * sizeof(CallbackSlot);
 static_assert(kSlabSize == 8192, "a slot is two cache lines");
-constexpr uint32_t kLimit = 4096;  // Free slots that a thread keeps.
 
 // Free slots that no thread keeps. A thread that posts takes what the loop's
-// thread, which runs the posts, has too many of.
+// thread, which runs the posts, has received.
 struct Depot {
   std::mutex mutex;
   CallbackSlot* head = nullptr;
@@ -36,10 +36,10 @@ Depot& TheDepot() {
   return *depot;
 }
 
-// Moves `count` slots of this thread to the depot.
+// Moves `count` slots of this thread to the depot, or all that there are.
 void GiveToDepot(uint32_t count) {
   CallbackSlotCache& cache = callback_slot_cache;
-  if (cache.head == nullptr || count == 0) return;
+  if (cache.head == nullptr) return;
   CallbackSlot* first = cache.head;
   CallbackSlot* last = first;
   uint32_t moved = 1;
@@ -48,7 +48,6 @@ void GiveToDepot(uint32_t count) {
     ++moved;
   }
   cache.head = CallbackSlotCache::NextOf(last);
-  cache.count -= moved;
 
   Depot& depot = TheDepot();
   std::lock_guard<std::mutex> lock(depot.mutex);
@@ -56,33 +55,29 @@ void GiveToDepot(uint32_t count) {
   depot.head = first;
 }
 
-// When a thread ends. What comes later goes to the depot at once: the limit is zero.
-void EmptyCache() {
-  GiveToDepot(callback_slot_cache.count);
-  callback_slot_cache.limit = 0;
-}
-
-constinit thread_local ThreadExitHook empty_cache(&EmptyCache);
+// What destructors of thread_local objects free later still is used no more.
+constinit thread_local ThreadExitHook empty_cache([] {
+  GiveToDepot(std::numeric_limits<uint32_t>::max());
+});
 
 }  // namespace
 
 constinit thread_local CallbackSlotCache callback_slot_cache;
 
 CallbackSlot* CallbackSlotCache::Refill() {
+  GiveBackAtThreadExit();
   CallbackSlotCache& cache = callback_slot_cache;
-  if (empty_cache.Register()) cache.limit = kLimit;
   {
     Depot& depot = TheDepot();
     std::lock_guard<std::mutex> lock(depot.mutex);
-    while (cache.count < kBatch && depot.head != nullptr) {
+    for (uint32_t i = 0; i < kBatch && depot.head != nullptr; ++i) {
       CallbackSlot* slot = depot.head;
       depot.head = NextOf(slot);
       SetNext(slot, cache.head);
       cache.head = slot;
-      ++cache.count;
     }
   }
-  if (cache.count == 0) {
+  if (cache.head == nullptr) {
     auto* slab = static_cast<CallbackSlot*>(::operator new(kSlabSize, std::align_val_t(kSlabSize)));
     {
       Depot& depot = TheDepot();
@@ -94,23 +89,19 @@ CallbackSlot* CallbackSlotCache::Refill() {
       SetNext(&slab[i], cache.head);
       cache.head = &slab[i];
     }
-    cache.count = kBatch;
   }
   return CallbackSlot::Allocate();
 }
 
-void CallbackSlotCache::Overflow(CallbackSlot* slot) {
+void CallbackSlotCache::OnReceived() {
+  GiveBackAtThreadExit();
   CallbackSlotCache& cache = callback_slot_cache;
-  if (cache.limit != 0) {
-    GiveToDepot(kLimit / 2);
-  } else if (empty_cache.Register()) {
-    cache.limit = kLimit;
-  }
-  SetNext(slot, cache.head);
-  cache.head = slot;
-  ++cache.count;
-  if (cache.limit == 0) GiveToDepot(cache.count);
+  if (++cache.received < kBatch) return;
+  cache.received = 0;
+  GiveToDepot(kBatch);
 }
+
+void CallbackSlotCache::GiveBackAtThreadExit() { empty_cache.Register(); }
 
 bool CallbackSlot::IsSlot(const Runnable* runnable) {
   Depot& depot = TheDepot();
@@ -126,12 +117,34 @@ bool CallbackSlot::WasCancelled(uint64_t generation, bool unknown) const {
   return (word >> (uses_ago - 1) & 1) != 0;
 }
 
+void CallbackSlot::NextGeneration(bool cancelled) {
+  const uint64_t word = word_.load(std::memory_order_relaxed);
+  const uint64_t history = (word << 1 | (cancelled ? 1 : 0)) & kHistoryMask;
+  word_.store((Generation(word) << kGenerationShift | history) + kOneGeneration,
+              std::memory_order_relaxed);
+}
+
+void CallbackSlot::BeginSlowly() {
+  const bool is_foreign = (word_.load(std::memory_order_relaxed) & kForeign) != 0;
+  NextGeneration(/*cancelled=*/false);
+  if (is_foreign) CallbackSlotCache::OnReceived();
+  if (!context_) return;
+  callback_slot_cache.entered_context = &context_;
+  Scheduler::Current()->core()->current_context = &context_;
+}
+
+void CallbackSlot::LeaveContext() {
+  SchedulerCore* core = Scheduler::Current()->core();
+  core->current_context = &core->no_context;
+  *std::exchange(callback_slot_cache.entered_context, nullptr) = ContextRef();
+}
+
 void CallbackSlot::Cancel(Scheduler* scheduler) {
   scheduler->CheckThread();
-  const bool posted = (word_.load(std::memory_order_relaxed) & kPosted) != 0;
+  const uint64_t word = word_.load(std::memory_order_relaxed);
   NextGeneration(/*cancelled=*/true);
-  if (posted) {
-    set_run([](Runnable* slot) { static_cast<CallbackSlot*>(slot)->DestroyAndRecycle(); });
+  if ((word & kPosted) != 0) {
+    set_run([](Runnable* slot) { static_cast<CallbackSlot*>(slot)->Drop(); });
     auto destroy = std::exchange(destroy_, nullptr);
     context_ = ContextRef();
     if (destroy != nullptr) destroy(this);
@@ -142,28 +155,20 @@ void CallbackSlot::Cancel(Scheduler* scheduler) {
   } else {
     Unlink();
   }
+  if ((word & kForeign) != 0) CallbackSlotCache::OnReceived();
   DestroyAndRecycle();
 }
 
 void CallbackSlot::Drop() {
   NextGeneration(/*cancelled=*/false);
+  CallbackSlotCache::OnReceived();
   DestroyAndRecycle();
 }
 
 void CallbackSlot::DestroyAndRecycle() {
-  if (destroy_ != nullptr) destroy_(this);
+  if (auto destroy = std::exchange(destroy_, nullptr)) destroy(this);
   context_ = ContextRef();
   Recycle();
-}
-
-void CallbackSlot::EnterContext() {
-  Scheduler::Current()->core()->current_context = callback_context = &context_;
-}
-
-void CallbackSlot::LeaveContext() {
-  Scheduler::Current()->core()->current_context = nullptr;
-  *std::exchange(callback_context, nullptr) = ContextRef();
-  context_ = ContextRef();
 }
 
 void CallbackSlot::ReportException() {

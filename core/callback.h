@@ -86,9 +86,7 @@ class CallbackSlot : public Timer {
     if constexpr (sizeof(Closure) <= kInlineSize && alignof(Closure) <= alignof(std::max_align_t)) {
       new (storage_) Closure(std::forward<F>(callable));
       set_run(&RunInline<Closure>);
-      if constexpr (std::is_trivially_destructible_v<Closure>) {
-        destroy_ = nullptr;
-      } else {
+      if constexpr (!std::is_trivially_destructible_v<Closure>) {
         destroy_ = [](CallbackSlot* slot) { slot->closure<Closure>().~Closure(); };
       }
     } else {
@@ -116,22 +114,36 @@ class CallbackSlot : public Timer {
   static bool IsSlot(const Runnable* runnable);
 
   const SourceLocation& location() const { return location_; }
-  ContextRef& context() { return context_; }
+
+  // What it runs in, in place of what it had; null: none.
+  void set_context(ContextRef context) {
+    context_ = std::move(context);
+    Set(kHasContext);
+  }
 
   // Says that the slot goes through an inbox, whose links are not a list's.
-  void set_posted() {
-    word_.store(word_.load(std::memory_order_relaxed) | kPosted, std::memory_order_relaxed);
-  }
+  void set_posted() { Set(kPosted | kForeign); }
+  // Says that it may be that it comes from the free slots of one thread and goes to those
+  // of another.
+  void set_foreign() { Set(kForeign); }
 
  private:
   friend struct CallbackSlotCache;
 
   static constexpr int kHistoryBits = 16;
   static constexpr uint64_t kHistoryMask = (1 << kHistoryBits) - 1;
+  // Of this use.
   static constexpr uint64_t kPosted = 1 << kHistoryBits;
-  static constexpr int kGenerationShift = kHistoryBits + 1;
+  static constexpr uint64_t kForeign = kPosted << 1;
+  static constexpr uint64_t kHasContext = kPosted << 2;
+  static constexpr int kGenerationShift = kHistoryBits + 3;
+  static constexpr uint64_t kOneGeneration = uint64_t{1} << kGenerationShift;
 
   static uint64_t Generation(uint64_t word) { return word >> kGenerationShift; }
+
+  void Set(uint64_t bits) {
+    word_.store(word_.load(std::memory_order_relaxed) | bits, std::memory_order_relaxed);
+  }
 
   template <class T>
   T& closure() {
@@ -141,66 +153,72 @@ class CallbackSlot : public Timer {
   template <class Closure>
   static void RunInline(Runnable* runnable) {
     auto* slot = static_cast<CallbackSlot*>(runnable);
-    slot->NextGeneration(/*cancelled=*/false);
-    if (slot->context_) slot->EnterContext();
+    slot->Begin();
     try {
       slot->closure<Closure>()();
     } catch (...) {
       slot->ReportException();
     }
-    if constexpr (!std::is_trivially_destructible_v<Closure>) slot->closure<Closure>().~Closure();
-    if (ABSL_PREDICT_FALSE(callback_context != nullptr)) slot->LeaveContext();
-    slot->Recycle();
+    if constexpr (!std::is_trivially_destructible_v<Closure>) {
+      slot->destroy_ = nullptr;
+      slot->closure<Closure>().~Closure();
+    }
+    slot->End();
   }
 
   template <class Closure>
   static void RunOnHeap(Runnable* runnable) {
     auto* slot = static_cast<CallbackSlot*>(runnable);
-    slot->NextGeneration(/*cancelled=*/false);
-    if (slot->context_) slot->EnterContext();
+    slot->Begin();
     try {
       (*slot->closure<Closure*>())();
     } catch (...) {
       slot->ReportException();
     }
+    slot->destroy_ = nullptr;
     delete slot->closure<Closure*>();
-    if (ABSL_PREDICT_FALSE(callback_context != nullptr)) slot->LeaveContext();
-    slot->Recycle();
+    slot->End();
   }
 
-  // Ends this use: handles that name it act on nothing from now on.
-  void NextGeneration(bool cancelled) {
-    uint64_t word = word_.load(std::memory_order_relaxed);
-    // Most are never cancelled, nor posted by another thread: then there is but a number.
-    if (ABSL_PREDICT_FALSE(cancelled || (word & (kHistoryMask | kPosted)) != 0)) {
-      const uint64_t history = (word << 1 | (cancelled ? 1 : 0)) & kHistoryMask;
-      word = Generation(word) << kGenerationShift | history;
-    }
-    word_.store(word + (uint64_t{1} << kGenerationShift), std::memory_order_relaxed);
+  // Before and after the closure runs. Most uses were never cancelled, nor made on
+  // another thread, and have no context: then there is but a number to count.
+  void Begin() {
+    const uint64_t word = word_.load(std::memory_order_relaxed);
+    if (ABSL_PREDICT_FALSE((word & (kOneGeneration - 1)) != 0)) return BeginSlowly();
+    word_.store(word + kOneGeneration, std::memory_order_relaxed);
   }
-  void EnterContext();
+  void BeginSlowly();
+  void End();
+
+  // Ends this use: handles that name it act on nothing from now on.
+  void NextGeneration(bool cancelled);
   void LeaveContext();
   void ReportException();
   void DestroyAndRecycle();
   void Recycle();
 
-  // The generation; below it whether this use is posted; below that how the last
+  // The generation; below it of what kind this use is; below that how the last
   // 16 ended (1: cancelled). One word, so that a stale handle reads all at once.
   std::atomic<uint64_t> word_{0};
   SourceLocation location_;
-  void (*destroy_)(CallbackSlot*) = nullptr;
+  void (*destroy_)(CallbackSlot*) = nullptr;  // Null: there is nothing to destroy.
   ContextRef context_;
   alignas(std::max_align_t) std::byte storage_[kInlineSize];
 };
 
-// The free slots of one thread.
+// The free slots of one thread: those that it uses again and again. Those that other
+// threads have made and this one has run go back, so that they are not made anew there
+// while they become more here.
 struct CallbackSlotCache {
   CallbackSlot* head = nullptr;
-  uint32_t count = 0;
-  uint32_t limit = 0;
+  ContextRef* entered_context = nullptr;  // Of the callback that runs, if it has one.
+  uint32_t received = 0;                  // From other threads, and not given back yet.
 
   static CallbackSlot* Refill();
-  static void Overflow(CallbackSlot* slot);
+  // A slot of another thread's comes to this one.
+  static void OnReceived();
+  // Has the slots of this thread given back when it ends.
+  static void GiveBackAtThreadExit();
   static CallbackSlot*& NextOf(CallbackSlot* slot) { return slot->closure<CallbackSlot*>(); }
   static void SetNext(CallbackSlot* slot, CallbackSlot* next) {
     new (slot->storage_) CallbackSlot*(next);
@@ -214,16 +232,18 @@ inline CallbackSlot* CallbackSlot::Allocate() {
   CallbackSlot* slot = cache.head;
   if (ABSL_PREDICT_FALSE(slot == nullptr)) return CallbackSlotCache::Refill();
   cache.head = CallbackSlotCache::NextOf(slot);
-  --cache.count;
   return slot;
 }
 
 inline void CallbackSlot::Recycle() {
   CallbackSlotCache& cache = callback_slot_cache;
-  if (ABSL_PREDICT_FALSE(cache.count >= cache.limit)) return CallbackSlotCache::Overflow(this);
   CallbackSlotCache::SetNext(this, cache.head);
   cache.head = this;
-  ++cache.count;
+}
+
+inline void CallbackSlot::End() {
+  if (ABSL_PREDICT_FALSE(callback_slot_cache.entered_context != nullptr)) LeaveContext();
+  Recycle();
 }
 
 }  // namespace internal

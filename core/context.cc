@@ -32,7 +32,6 @@ ContextRef& ContextAt(ContextRef*& place) {
 
 }  // namespace
 
-constinit thread_local ContextRef* callback_context = nullptr;
 constinit thread_local ContextRef* outside_context = nullptr;
 
 ContextRef& OutsideContext() { return ContextAt(outside_context); }

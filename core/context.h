@@ -50,9 +50,6 @@ class Context {
 
 using ContextRef = IntrusivePtr<const Context>;
 
-// The context of the callback that this thread runs, if it has one.
-extern constinit thread_local ContextRef* callback_context;
-
 // The context of what this thread does outside of any loop, if it has one: what a
 // loop that is started there begins with.
 extern constinit thread_local ContextRef* outside_context;

@@ -24,8 +24,11 @@ const Context* CurrentContext() {
 ContextRef& WritableContext() {
   Scheduler* scheduler = Scheduler::Current();
   if (scheduler == nullptr) return OutsideContext();
-  ContextRef*& current = scheduler->core()->current_context;
-  if (current == nullptr) current = callback_context = &BorrowedContext();
+  SchedulerCore* core = scheduler->core();
+  ContextRef*& current = core->current_context;
+  if (current == &core->no_context) {
+    current = callback_slot_cache.entered_context = &BorrowedContext();
+  }
   return *current;
 }
 

@@ -117,6 +117,10 @@ void FutureState::ReportLater(std::string message) {
       owner->MakeCallback(QueuedReport(owner, std::move(context)), created_at_));
 }
 
+void FutureState::WakeAllWaiters() {
+  if (ABSL_PREDICT_TRUE(!scheduler_->closed)) scheduler_->ready.Splice(&waiters_);
+}
+
 void FutureState::EndIfUnreferenced() {
   if (refs_ != callback_refs_) return;
   if (callback_refs_ > 0) {

@@ -200,8 +200,9 @@ class FutureState : public Cancellable, public PooledObject {
 
  private:
   void WakeWaiters() {
-    if (waiters_.is_made() && !scheduler_->closed) scheduler_->ready.Splice(&waiters_);
+    if (waiters_.is_made()) WakeAllWaiters();
   }
+  void WakeAllWaiters();
   void EndSlowly();
   void EndIfUnreferenced();
   static void EndOthers(SchedulerCore* core);

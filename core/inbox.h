@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "absl/base/attributes.h"
 #include "absl/base/macros.h"
 #include "absl/base/optimization.h"
 #include "weft/core/runnable.h"
@@ -100,7 +101,17 @@ class Inbox {
   // what was under the mark was accepted, and no later push can exchange it.
   bool IsNothing(const ListNode* head) const { return head == nullptr || head == &closed_; }
 
-  static void AppendTurned(ListNode* newest, ReadyQueue* queue);
+  // Not to be inlined: the loop looks in vain most of the time.
+  ABSL_ATTRIBUTE_NOINLINE static void AppendTurned(ListNode* newest, ReadyQueue* queue) {
+    ReadyQueue in_order;
+    while (newest != nullptr) {
+      ListNode* const older = newest->next_;
+      newest->next_ = nullptr;
+      in_order.PushFront(static_cast<Runnable*>(newest));
+      newest = older;
+    }
+    queue->Splice(&in_order);
+  }
 
   std::atomic<ListNode*> head_ = nullptr;
   ListNode closed_;  // Its address, as the head, is the mark CLOSED.
@@ -131,17 +142,6 @@ inline bool Inbox::DrainTo(ReadyQueue* ready) {
 inline void Inbox::Close(ReadyQueue* rest) {
   ListNode* const newest = head_.exchange(&closed_, std::memory_order_acquire);
   if (!IsNothing(newest)) AppendTurned(newest, rest);
-}
-
-inline void Inbox::AppendTurned(ListNode* newest, ReadyQueue* queue) {
-  ReadyQueue in_order;
-  while (newest != nullptr) {
-    ListNode* const older = newest->next_;
-    newest->next_ = nullptr;
-    in_order.PushFront(static_cast<Runnable*>(newest));
-    newest = older;
-  }
-  queue->Splice(&in_order);
 }
 
 }  // namespace weft

@@ -49,6 +49,9 @@ class ListNode {
 // `Clear()` and `CountSlowly()` is O(1). An element that is destroyed while it
 // is listed leaves the list.
 //
+// The stores are in an order that keeps compilers from making one vector store of two:
+// putting the vector together costs more than it saves.
+//
 // Threads: none of its own; belongs to whoever owns the elements.
 template <class T>
 class List {
@@ -95,16 +98,27 @@ class List {
     return static_cast<T*>(node);
   }
 
+  // Takes the only element out; null if there is none, or another.
+  T* PopOnly() {
+    ListNode* const node = head_.next_;
+    if (node != head_.prev_ || node == &head_) return nullptr;
+    head_.next_ = &head_;
+    node->next_ = nullptr;
+    head_.prev_ = &head_;
+    return static_cast<T*>(node);
+  }
+
   // Moves all of `other` behind the elements of this list, in order.
   void Splice(List* other) {
     if (other->empty()) return;
-    ListNode* first = other->head_.next_;
-    ListNode* last = other->head_.prev_;
+    ListNode* const first = other->head_.next_;
+    ListNode* const last = other->head_.prev_;
     first->prev_ = head_.prev_;
     head_.prev_->next_ = first;
+    other->head_.next_ = &other->head_;
     last->next_ = &head_;
+    other->head_.prev_ = &other->head_;
     head_.prev_ = last;
-    other->Reset();
   }
 
   // Takes every element out. O(n).
@@ -127,8 +141,6 @@ class List {
 
   void InsertBefore(ListNode* place, ListNode* node) {
     ABSL_ASSERT(!node->is_linked());
-    // In an order that keeps compilers from making one vector store of two: putting
-    // the vector together costs more than it saves.
     ListNode* const last = place->prev_;
     node->prev_ = last;
     last->next_ = node;

@@ -3,6 +3,7 @@
 
 #include "weft/core/scheduler.h"
 
+#include "weft/core/callback.h"
 #include "weft/core/errors.h"
 
 namespace weft {
@@ -25,9 +26,15 @@ void SchedulerCore::WakeForeignLoop() const {
   if (owner != nullptr) owner->WakeForeignLoop();
 }
 
-// A clone: the loop may run on another thread.
-void SchedulerCore::CopyOutsideContext(ContextRef* target) {
-  if (outside_context != nullptr && *outside_context) *target = (*outside_context)->Clone();
+ContextRef SchedulerCore::GetContext() const {
+  if (current_context != nullptr) return *current_context;
+  if (current_scheduler != nullptr || outside_context == nullptr || !*outside_context) return {};
+  return (*outside_context)->Clone();
+}
+
+void SchedulerCore::CopyContextSlowly(CallbackSlot* target) const {
+  if (current_context == nullptr) target->set_foreign();
+  if (ContextRef context = GetContext()) target->set_context(std::move(context));
 }
 
 }  // namespace internal

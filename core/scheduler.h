@@ -66,7 +66,8 @@ struct SchedulerCore {
   // to queue behind the others (see poller/operation.h).
   int inline_budget = 0;
   TaskState* current_task = nullptr;      // The one whose step is running, or null.
-  ContextRef* current_context = nullptr;  // Of what is running; null: an empty one.
+  ContextRef* current_context = nullptr;  // Of what is running; null: nothing is.
+  ContextRef no_context;                  // Of what runs and has none.
   ReadyQueue ready;
   Scheduler* owner;  // Null once that is destroyed.
   uint64_t tasks_created = 0;
@@ -105,16 +106,20 @@ struct SchedulerCore {
   }
   void WakeForeignLoop() const;
 
-  // Copies the context of what is running to `target`, which is empty, for what that starts.
-  // If nothing is, then a clone of the thread's: the loop may run on another.
+  // The context of what is running, for what that starts. If nothing is, then a clone of
+  // the thread's: the loop may run on another.
   void CopyContext(ContextRef* target) const {
-    if (current_context != nullptr) {
-      if (*current_context) new (target) ContextRef(*current_context);
-    } else if (ABSL_PREDICT_FALSE(current_scheduler == nullptr)) {
-      CopyOutsideContext(target);
+    if (ABSL_PREDICT_FALSE(current_context == nullptr || *current_context)) *target = GetContext();
+  }
+  void CopyContext(CallbackSlot* target) const {
+    if (ABSL_PREDICT_FALSE(current_context == nullptr || *current_context)) {
+      CopyContextSlowly(target);
     }
   }
-  static void CopyOutsideContext(ContextRef* target);
+  ContextRef GetContext() const;
+
+ private:
+  void CopyContextSlowly(CallbackSlot* target) const;
 };
 
 }  // namespace internal
@@ -219,18 +224,14 @@ class Scheduler {
   void CheckThread() const { core_->CheckThread(); }
 
   // The context variables of what is running.
-  internal::ContextRef current_context() const {
-    internal::ContextRef context;
-    core_->CopyContext(&context);
-    return context;
-  }
+  internal::ContextRef current_context() const { return core_->GetContext(); }
 
   // A slot with `callable` and the context of now, in no queue.
   template <class F>
   internal::CallbackSlot* MakeCallback(F&& callable, const SourceLocation& location) {
     internal::CallbackSlot* slot =
         internal::CallbackSlot::Make(std::forward<F>(callable), location);
-    core_->CopyContext(&slot->context());
+    core_->CopyContext(slot);
     return slot;
   }
 
@@ -248,10 +249,15 @@ class Scheduler {
    public:
     explicit Running(Scheduler* scheduler)
         : scheduler_(scheduler), previous_(std::exchange(internal::current_scheduler, scheduler)) {
-      scheduler_->core_->running.store(true, std::memory_order_relaxed);
+      internal::SchedulerCore* core = scheduler_->core();
+      core->running.store(true, std::memory_order_relaxed);
+      core->current_context = &core->no_context;
+      internal::CallbackSlotCache::GiveBackAtThreadExit();
     }
     ~Running() {
-      scheduler_->core_->running.store(false, std::memory_order_relaxed);
+      internal::SchedulerCore* core = scheduler_->core();
+      core->running.store(false, std::memory_order_relaxed);
+      core->current_context = nullptr;
       internal::current_scheduler = previous_;
     }
     Running(const Running&) = delete;

@@ -29,8 +29,7 @@ class [[nodiscard]] YieldAwaiter {
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
     task_ = handle.promise().task;
-    task_->Suspend(handle, nullptr);
-    task_->Wake();
+    task_->SuspendReady(handle);
   }
   void await_resume() { task_->ThrowIfCancelled(); }
   Outcome<void> await_outcome() { return WaitOutcome(task_, task_->TakeCancellation()); }
@@ -72,8 +71,7 @@ class [[nodiscard]] SleepAwaiter {
   void await_suspend(std::coroutine_handle<Promise> handle) {
     task_ = handle.promise().task;
     if (delay_ > absl::ZeroDuration()) return StartTimer(handle);
-    task_->Suspend(handle, nullptr);
-    task_->Wake();
+    task_->SuspendReady(handle);
   }
 
   void await_resume() {

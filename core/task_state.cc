@@ -19,33 +19,37 @@ void TaskState::RunFirstStep(Runnable* runnable) {
   auto& task = static_cast<TaskState&>(*runnable);
   task.set_run(&RunLaterStep);
   if (ABSL_PREDICT_FALSE((task.flags_ & kMustCancel) != 0)) return task.EndUnstarted();
-  task.RunStep();
+  RunStep(runnable);
 }
 
-void TaskState::RunLaterStep(Runnable* runnable) { static_cast<TaskState&>(*runnable).RunStep(); }
+void TaskState::RunLaterStep(Runnable* runnable) { RunStep(runnable); }
 
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TaskState::RunStep() {
-  SchedulerCore* core = scheduler();
-  core->current_task = this;
-  core->current_context = &context_;
+// What comes after a step is given the runnable, not the task, so that there is but one
+// pointer to be kept meanwhile.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TaskState::RunStep(Runnable* runnable) {
+  auto& task = static_cast<TaskState&>(*runnable);
+  SchedulerCore* core = task.scheduler();
+  core->current_task = &task;
+  core->current_context = &task.context_;
   core->inline_budget = Scheduler::kInlineBudget;
-  waiting_on_ = nullptr;
+  task.waiting_on_ = nullptr;
   do {
-    progress_ = Progress::kGoesOn;
-    leaf_.resume();
-  } while (progress_ == Progress::kGoesOn);
+    task.progress_ = Progress::kWaits;
+    task.leaf_.resume();
+  } while (task.progress_ == Progress::kGoesOn);
   core->current_task = nullptr;
-  core->current_context = nullptr;
-  if (progress_ == Progress::kEnds) return End();
-  if (ABSL_PREDICT_FALSE((flags_ & kMustCancel) != 0)) CancelWait();
+  core->current_context = &core->no_context;
+  if (task.progress_ == Progress::kEnds) return End(runnable);
+  if (ABSL_PREDICT_FALSE((task.flags_ & kMustCancel) != 0)) CancelWait(runnable);
 }
 
 // The task was asked to end while it ran, and waits now.
-void TaskState::CancelWait() {
-  if (waiting_on_ == nullptr) return;  // It is queued, and will see for itself.
-  flags_ = (flags_ & ~kMustCancel) | kBeingAsked;
-  const std::exception_ptr error = cancel_error_;
-  ContinueCancel(1, RequestCancel(waiting_on_, error));
+void TaskState::CancelWait(Runnable* runnable) {
+  auto& task = static_cast<TaskState&>(*runnable);
+  if (task.waiting_on_ == nullptr) return;  // It is queued, and will see for itself.
+  task.flags_ = (task.flags_ & ~kMustCancel) | kBeingAsked;
+  const std::exception_ptr error = task.cancel_error_;
+  task.ContinueCancel(1, RequestCancel(task.waiting_on_, error));
 }
 
 // Of a task that was asked to end before its first step.
@@ -57,20 +61,21 @@ void TaskState::EndUnstarted() {
     NeverAwaitedIsFine silence;  // Its arguments may be coroutines.
     std::exchange(leaf_, nullptr).destroy();
   }
-  core->current_context = nullptr;
-  End();
+  core->current_context = &core->no_context;
+  End(this);
 }
 
 // The frame has gone, and with it what it held: so what its end does (a parameter's
 // destructor that releases a lock) comes before those who wait for this task.
-void TaskState::End() {
-  TaskLink::Unlink();
-  if (ABSL_PREDICT_TRUE(outcome_base().has_value() && (flags_ & kWasAsked) == 0)) {
-    Finish(/*has_error=*/false);
+void TaskState::End(Runnable* runnable) {
+  auto& task = static_cast<TaskState&>(*runnable);
+  task.TaskLink::Unlink();
+  if (ABSL_PREDICT_TRUE(task.outcome_base().has_value() && (task.flags_ & kWasAsked) == 0)) {
+    task.Finish(/*has_error=*/false);
   } else {
-    EndOtherwise();
+    task.EndOtherwise();
   }
-  Release();
+  task.Release();
 }
 
 // Of a task that has not just returned: it has thrown, or was asked to end.

@@ -38,14 +38,21 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   void Suspend(std::coroutine_handle<> leaf, Cancellable* waiting_on) {
     leaf_ = leaf;
     waiting_on_ = waiting_on;
-    progress_ = Progress::kWaits;
+  }
+  // The same with the runnable in the ready queue, for the next round: a bare yield.
+  void SuspendReady(std::coroutine_handle<> leaf) {
+    leaf_ = leaf;
+    Wake();
   }
 
   // Queues the runnable, for the next round.
   void Wake() { scheduler()->ready.PushBack(this); }
 
   // The step goes on with another coroutine.
-  void SwitchTo(std::coroutine_handle<> next) { leaf_ = next; }
+  void SwitchTo(std::coroutine_handle<> next) {
+    leaf_ = next;
+    progress_ = Progress::kGoesOn;
+  }
 
   // The root coroutine is at its end, and its frame about to go. `ended_at`: its last await.
   void EndStep(const SourceLocation& ended_at) {
@@ -139,7 +146,8 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   }
 
  private:
-  enum class Progress : uint8_t { kGoesOn, kWaits, kEnds };
+  // What the step that is running comes to: it waits, unless it is told otherwise.
+  enum class Progress : uint8_t { kWaits, kGoesOn, kEnds };
 
   static constexpr uint8_t kMustCancel = kKindFlag1;
   static constexpr uint8_t kBeingAsked = kKindFlag2;  // In a walk of RequestCancel().
@@ -148,10 +156,10 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   static void RunFirstStep(Runnable* runnable);
   static void RunLaterStep(Runnable* runnable);
 
-  void RunStep();
+  static void RunStep(Runnable* runnable);
   void EndUnstarted();
-  void End();
-  void CancelWait();
+  static void End(Runnable* runnable);
+  static void CancelWait(Runnable* runnable);
   CoroPromise& leaf_promise() const {
     return std::coroutine_handle<CoroPromise>::from_address(leaf_.address()).promise();
   }

@@ -120,9 +120,7 @@ EventLoop::~EventLoop() {
 // do without if something is ready anyway. Never the first of a run, nor one
 // that is to stop, nor one in which a timer is known to be due: timers enter the
 // queue behind the I/O of a poll, and a skipped one would be late by a round.
-inline bool EventLoop::MaySkipPoll() {
-  return may_skip_polls_ && !ready().empty() && next_wake_ > latest_now_ && !pacer_.MustPoll();
-}
+inline bool EventLoop::MaySkipPoll() { return !ready().empty() && !pacer_.MustPoll(); }
 
 // In the order in which asyncio collects what is ready: what other threads posted,
 // then what I/O completed, then the timers that are due, of which there are none.
@@ -164,6 +162,7 @@ void EventLoop::Poll(TimePoint limit) {
   QueueDueTimers(now);
   last_poll_ = now;
   pacer_.OnPoll(now);
+  if (!may_skip_polls_ || next_wake_ <= now) pacer_.Demand();
 }
 
 // The first that is due tells by how much the loop is late.
@@ -229,15 +228,19 @@ absl::Status EventLoop::PollVirtually(bool may_wait, TimePoint limit, ReadyQueue
 // so a callback that queues itself for ever starves neither I/O nor timers. One
 // may still cancel a later one of this round, which unlinks itself from `batch`.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool EventLoop::RunBatch(ReadyQueue* batch) {
-  batch->Splice(&ready());
   int count = 0;
-  if (ABSL_PREDICT_TRUE(!core()->guarded)) {
+  if (ABSL_PREDICT_FALSE(core()->guarded)) {
+    batch->Splice(&ready());
+    count = observation_.RunBatch(batch);
+  } else if (Runnable* only = ready().PopOnly()) {
+    only->Run();
+    count = 1;
+  } else {
+    batch->Splice(&ready());
     while (Runnable* next = batch->PopFront()) {
       next->Run();
       ++count;
     }
-  } else {
-    count = observation_.RunBatch(batch);
   }
   while (Runnable* next = round_end_.PopFront()) next->Run();
   pacer_.OnCallbacks(count);

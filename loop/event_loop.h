@@ -288,11 +288,15 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   // -- Scheduler's.
 
   TimePoint Now() const override {
-    return latest_now_ = is_steady_ ? SteadyClock::Read() : clock_->Now();
+    latest_now_ = is_steady_ ? SteadyClock::Read() : clock_->Now();
+    if (latest_now_ >= next_wake_) pacer_.Demand();
+    return latest_now_;
   }
   void Arm(Timer* timer, TimePoint deadline) override {
     wheel_.Arm(timer, deadline);
-    if (deadline < next_wake_) next_wake_ = deadline;
+    if (deadline >= next_wake_) return;
+    next_wake_ = deadline;
+    if (deadline <= latest_now_) pacer_.Demand();
   }
   void Disarm(Timer* timer) override { wheel_.Disarm(timer); }
   void HandleException(ExceptionContext context) noexcept override {
@@ -403,7 +407,8 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   bool may_skip_polls_;       // The clock and the poller are the real ones.
   bool is_embedded_ = false;  // BackendFd() was asked for.
   const TimePoint created_at_;
-  internal::PollPacer pacer_;
+  // Reading the clock may show that a timer is due.
+  mutable internal::PollPacer pacer_;
   ReadyQueue round_end_;
   ReadyQueue reported_;  // Readers and writers that were found ready ahead of a poll.
   int outsiders_ = 0;

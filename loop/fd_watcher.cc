@@ -120,7 +120,7 @@ void FdWatcher::RunCallback(Watch* watch) {
   const SourceLocation location = watch->location;
   ContextRef context = watch->context;
   ContextRef*& current = scheduler_->core()->current_context;
-  current = &context;
+  ContextRef* const previous = std::exchange(current, &context);
   try {
     callback();
   } catch (...) {
@@ -131,7 +131,7 @@ void FdWatcher::RunCallback(Watch* watch) {
       scheduler_->HandleException(std::move(report));
     }
   }
-  current = nullptr;
+  current = previous;
   auto found = WatchesOf(direction).find(handle);
   if (found == WatchesOf(direction).end() || found->second->number != number) return;
   watch->callback = std::move(callback);

@@ -12,13 +12,13 @@ constinit thread_local LoopShared* running_shared = nullptr;
 Handle LoopShared::Post(CallbackSlot* slot) {
   if (IsRunningHere()) {
     SchedulerCore* core = scheduler_->core();
-    if (core->current_context != nullptr) slot->context() = *core->current_context;
+    core->CopyContext(slot);
     core->ready.PushBack(slot);
     return Handle(scheduler_, slot);
   }
   Scheduler* here = Scheduler::Current();
   const ContextRef* context = here != nullptr ? here->core()->current_context : outside_context;
-  if (context != nullptr && *context) slot->context() = (*context)->Clone();
+  if (context != nullptr && *context) slot->set_context((*context)->Clone());
   slot->set_posted();
   const Handle handle(scheduler_, slot);  // From the push on the slot is the loop's.
   if (inbox_.Push(slot) == Inbox::PushResult::kClosed) {

@@ -31,7 +31,7 @@ class PollPacer {
     const int64_t elapsed = now.nanoseconds() - calibrated_at_;
     if (elapsed > kCalibrateEvery) Calibrate(now, cycles, elapsed);
     if (sleep_began_ != 0) asleep_ += cycles - std::exchange(sleep_began_, 0);
-    poll_cycles_ = cycles;
+    must_poll_at_ = cycles + interval_;
     ++polls_;
     rounds_ += since_poll_ >> kRoundShift;
     callbacks_ += static_cast<uint32_t>(since_poll_);
@@ -46,9 +46,12 @@ class PollPacer {
     since_poll_ += (uint64_t{1} << kRoundShift) + static_cast<uint32_t>(count);
   }
 
+  // The next round must poll, for a reason that the loop knows.
+  void Demand() { must_poll_at_ = 0; }
+
   bool MustPoll() const {
     return static_cast<uint32_t>(since_poll_) >= kMaxCallbacks ||
-           ReadCycleCounter() - poll_cycles_ > interval_;
+           ReadCycleCounter() > must_poll_at_;
   }
 
   // -- Since the loop was made.
@@ -78,7 +81,7 @@ class PollPacer {
   // Since the last poll, in one word, so that a round adds once: the upper half
   // counts rounds, the lower half callbacks.
   uint64_t since_poll_ = 0;
-  uint64_t poll_cycles_ = 0;
+  uint64_t must_poll_at_ = 0;      // In cycles; 0: at once.
   uint64_t interval_ = kInterval;  // In cycles; one a nanosecond until it is known better.
   int64_t calibrated_at_;
   uint64_t calibrated_cycles_;

@@ -162,7 +162,7 @@ void SignalWatcher::Queue(const std::shared_ptr<Callback>& callback) {
         callback->function();
       },
       callback->location);
-  slot->context() = callback->context;
+  slot->set_context(callback->context);
   scheduler_->ready().PushBack(slot);
 }
 
