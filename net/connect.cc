@@ -55,11 +55,16 @@ std::string Join(const std::vector<absl::Status>& errors) {
 }
 
 // What is to be said of several attempts, none of which succeeded.
-absl::Status Summarize(const std::vector<absl::Status>& errors, const std::string& what) {
-  if (errors.size() == 1) return errors.front();
-  return absl::Status(errors.front().code(),
-                      absl::StrCat("connect to ", what, ": all of ", errors.size(),
-                                   " addresses failed: ", Join(errors)));
+absl::Status Summarize(absl::StatusCode code, std::vector<absl::Status> errors,
+                       const Addresses& addresses, const std::string& what) {
+  for (size_t i = 0; i < errors.size(); ++i) {
+    if (!errors[i].ok()) continue;
+    // Its task was cancelled, and not by us.
+    errors[i] = absl::CancelledError(
+        absl::StrCat("connect to ", addresses[i].ToString(), ": the attempt was cancelled"));
+  }
+  return absl::Status(code, absl::StrCat("connect to ", what, ": all of ", errors.size(),
+                                         " addresses failed: ", Join(errors)));
 }
 
 // `errors` becomes why the attempts failed, also if this is cancelled.
@@ -74,7 +79,7 @@ Coro<absl::StatusOr<Socket>> ConnectToFirst(Addresses addresses, std::string wha
   absl::StatusOr<Socket> socket = co_await internal::RaceToConnect(
       addresses.size(), options->happy_eyeballs_delay, std::move(attempts), errors);
   if (socket.ok()) co_return socket;
-  co_return Summarize(*errors, what);
+  co_return Summarize(socket.status().code(), *errors, addresses, what);
 }
 
 StartTlsOptions TlsOptions(std::string host, const ConnectOptions& options) {

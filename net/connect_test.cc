@@ -285,6 +285,49 @@ WEFT_TEST_F(ConnectTest, CancellingARaceClosesAllSockets) {
   }
 }
 
+// As by a program that ends all tasks but some of its own.
+WEFT_TEST_F(ConnectTest, AttemptsThatSomebodyElseCancelsHaveFailed) {
+  FullListener silent, other;
+  co_await silent.Fill();
+  co_await other.Fill();
+  Socket closed = Listener(/*listening=*/false);
+  const std::string refused = closed.LocalAddress()->ToString();
+  struct Case {
+    Addresses addresses;
+    absl::StatusCode code;
+    std::string message;
+  };
+  const std::string first = silent.address().ToString();
+  const std::vector<Case> cases = {
+      {{silent.address(), other.address()},
+       absl::StatusCode::kCancelled,
+       "connect to \"example\" port 80: all of 2 addresses failed: connect to " + first +
+           ": the attempt was cancelled; connect to " + other.address().ToString() +
+           ": the attempt was cancelled"},
+      {{silent.address(), closed.LocalAddress().value()},
+       absl::StatusCode::kUnavailable,
+       "connect to \"example\" port 80: all of 2 addresses failed: connect to " + first +
+           ": the attempt was cancelled; connect to " + refused +
+           ": Connection refused [ECONNREFUSED]"}};
+  for (const Case& one : cases) {
+    TestResolver resolver(one.addresses);
+    ConnectOptions options;
+    options.resolver = &resolver;
+    const auto connect = [](ConnectOptions with) -> Coro<absl::Status> {
+      MaybeConnection connection = co_await OpenConnection("example", 80, with);
+      co_return connection.status();
+    };
+    Task<absl::Status> connecting = CreateTask(connect, options);
+    co_await Sleep(absl::Milliseconds(300));
+    for (TaskRef& task : AllTasks()) {
+      if (!(task == CurrentTask()) && !(task == TaskRef(connecting))) task.Cancel();
+    }
+    absl::Status status = co_await std::move(connecting);
+    EXPECT_EQ(status.code(), one.code);
+    EXPECT_EQ(status.message(), one.message);
+  }
+}
+
 WEFT_TEST_F(ConnectTest, KeepsTheConnectionAlive) {
   Socket listener = Listener();
   ConnectOptions options;
