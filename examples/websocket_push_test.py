@@ -247,6 +247,25 @@ class WebSocketPushTest(unittest.TestCase):
         self.assertEqual(server.lines[-1], "done: 2 clients, 100 messages, 1 too slow")
         slow.close()
 
+    def test_who_hears_much_at_once_is_not_slow(self):
+        server = self.serve("--tick=0", "--queue=4")
+        clients = [self.connect(server) for _ in range(3)]
+        texts = ["%s %d" % ("x" * size, i) for size in (1, 1000) for i in range(300)]
+
+        clients[0].send(b"".join(frame(TEXT, text.encode()) for text in texts))  # In one piece.
+        for client in clients:
+            self.assertEqual([client.read_text() for _ in texts], texts)
+
+    def test_who_hears_many_at_once_is_not_slow(self):
+        server = self.serve("--tick=0", "--queue=4")
+        clients = [self.connect(server) for _ in range(50)]
+        for i, client in enumerate(clients):
+            client.say(str(i))
+
+        for client in clients:
+            said = sorted(int(client.read_text()) for _ in clients)
+            self.assertEqual(said, list(range(len(clients))))
+
     def test_who_was_slow_is_told_so(self):
         server = self.serve("--tick=0", "--queue=1", "--closing=600000")
         slow, fast = self.connect(server, buffer=4096), self.connect(server)

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/errors.h"
+#include "weft/core/sleep.h"
 #include "weft/core/task_group.h"
 #include "weft/core/timeout.h"
 #include "weft/loop/event_loop.h"
@@ -58,9 +59,9 @@ class WebSocketRoom::Client {
     closed.IgnoreError();  // However it went, it is over.
   }
 
-  // Sends `frame` when it can. One that has no room for it is closed.
+  // Sends `frame`, now or when it can. One that has no room for it is closed.
   void Send(const Frame& frame) {
-    if (is_closing_) return;
+    if (is_closing_ || SendNow(*frame)) return;
     if (!queue_.Full()) return queue_.PutNowait(frame);
     ++room_->too_slow_;
     Close(kPolicyViolation, "too slow");
@@ -68,7 +69,8 @@ class WebSocketRoom::Client {
 
   // The same for what is worth nothing if it comes late.
   void SendIfThereIsRoom(const Frame& frame) {
-    if (!is_closing_ && !queue_.Full()) queue_.PutNowait(frame);
+    if (is_closing_ || SendNow(*frame)) return;
+    if (!queue_.Full()) queue_.PutNowait(frame);
   }
 
   // Says good-bye, before whatever is in the queue, and waits for the answer.
@@ -79,6 +81,15 @@ class WebSocketRoom::Client {
   }
 
  private:
+  // What the connection takes at once does not wait for SendQueue() to have its turn: that
+  // much is said in one round does not tell who is slow.
+  bool SendNow(std::string_view frame) {
+    const bool has_room = writer_.GetWriteBufferSize() <= writer_.GetWriteBufferLimits().second;
+    if (!queue_.Empty() || !has_room) return false;
+    writer_.Write(frame);
+    return true;
+  }
+
   void Write(WebSocketOpcode opcode, std::string_view payload) {
     std::string frame;
     AppendFrame(&frame, opcode, payload);
@@ -134,6 +145,7 @@ class WebSocketRoom::Client {
       absl::Span<const char> unread = co_await Read();
       if (unread.empty()) co_return;
       std::string_view input(unread.data(), unread.size());
+      const int64_t said = room_->said_;
       while (true) {
         const WebSocketDecoder::Result result = decoder_.Decode(&input);
         if (result == WebSocketDecoder::Result::kIncomplete) break;
@@ -149,6 +161,7 @@ class WebSocketRoom::Client {
         Handle();
       }
       reader_.Consume(unread.size());
+      if (room_->said_ != said) co_await Yield();  // Those who were told send it first.
       // Here waits who asks for much, and does not read it.
       if (absl::Status sent = co_await writer_.Drain(); !sent.ok()) co_return;
     }
