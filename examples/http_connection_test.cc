@@ -58,8 +58,8 @@ Coro<> Serve(std::shared_ptr<HttpService> service, Connection connection) {
 // A service, and a client of it.
 class Exchange {
  public:
-  explicit Exchange(HttpOptions options = HttpOptions())
-      : service_(std::make_shared<HttpService>(Describe, options)),
+  explicit Exchange(HttpOptions options = HttpOptions(), HttpHandler handler = Describe)
+      : service_(std::make_shared<HttpService>(std::move(handler), options)),
         serving_(CreateTask(Serve(service_, std::move(sockets_.b)))) {}
 
   HttpService& service() { return *service_; }
@@ -187,6 +187,39 @@ WEFT_TEST_F(HttpConnectionTest, TheClientSaysWhetherTheConnectionIsKept) {
   }
 }
 
+// Where it ends, somebody in between may see otherwise, who knows no coding.
+WEFT_TEST_F(HttpConnectionTest, AnOldRequestWithACodingIsTheLast) {
+  Exchange client;
+  client.Send(
+      "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::string response = co_await client.ReceiveAll();
+  EXPECT_THAT(response, AllOf(HasSubstr("\r\nConnection: close\r\n"), HasSubstr("[abc]"),
+                              Not(HasSubstr("GET"))));
+}
+
+WEFT_TEST_F(HttpConnectionTest, TheTargetMayBeAWholeUrl) {
+  struct Case {
+    std::string target, path;
+  };
+  const std::vector<Case> cases = {{"/path?of=http://a/b", "/path"},
+                                   {"/://a/b", "/://a/b"},
+                                   {"http://a/path?query", "/path"},
+                                   {"http://a:80/path/", "/path/"},
+                                   {"http://a", "/"},
+                                   {"http://a?query=/", "/"},
+                                   {"*", "*"}};
+  const auto show_path = [](const HttpRequest& request) -> Coro<HttpResponse> {
+    co_return HttpResponse(200, std::string(request.path()));
+  };
+  for (const Case& one : cases) {
+    Exchange client(HttpOptions(), show_path);
+    std::string response =
+        co_await client.Ask(absl::StrCat("OPTIONS ", one.target, " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_THAT(response, EndsWith("\r\n\r\n" + one.path)) << one.target;
+  }
+}
+
 WEFT_TEST_F(HttpConnectionTest, WhoSendsNoMoreIsStillAnswered) {
   Exchange client;
   client.Send(kGet);
@@ -237,7 +270,9 @@ WEFT_TEST_F(HttpConnectionTest, WhatIsWrongIsAnsweredAndTheConnectionEnds) {
       {"GET / HTTP/1.1\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\nHost: a\r\n: x\r\n\r\n", 400},
       {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
+      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
       {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400},
       {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400},
       {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},

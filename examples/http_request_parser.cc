@@ -8,8 +8,24 @@
 #include "absl/strings/str_cat.h"
 
 namespace weft {
+namespace {
+
+constexpr std::string_view kVersions = "only HTTP/1.0 and HTTP/1.1 are spoken here";
+
+}  // namespace
 
 // -- HttpRequest.
+
+std::string_view HttpRequest::path() const {
+  std::string_view path = target();
+  const size_t scheme = path.find("://");
+  if (scheme != std::string_view::npos && path[0] != '/') {  // RFC 9112, 3.2.2.
+    const size_t end = path.find_first_of("/?", scheme + 3);
+    path = end == std::string_view::npos ? "" : path.substr(end);
+  }
+  path = path.substr(0, path.find('?'));
+  return path.empty() ? "/" : path;
+}
 
 std::string_view HttpRequest::Name(const Field& field) const {
   return std::string_view(text_).substr(field.name_begin, field.name_end - field.name_begin);
@@ -96,10 +112,11 @@ int HttpRequestParser::OnValueEnd() {
 int HttpRequestParser::OnHead() {
   request_.method_ = llhttp_method_name(static_cast<llhttp_method_t>(llhttp_.method));
   request_.is_http_1_0_ = llhttp_.http_major == 1 && llhttp_.http_minor == 0;
-  if (llhttp_.http_major != 1) return Reject(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+  if (llhttp_.http_major != 1) return Reject(505, kVersions);
 
   int hosts = 0;
   for (const HttpRequest::Field& field : request_.fields_) {
+    if (request_.Name(field).empty()) return Reject(400, "a header has no name");
     if (absl::EqualsIgnoreCase(request_.Name(field), "host")) ++hosts;
   }
   if (hosts > 1 || (hosts == 0 && !request_.is_http_1_0_)) {
@@ -130,8 +147,12 @@ int HttpRequestParser::OnBody(std::string_view piece) {
 }
 
 int HttpRequestParser::OnDone() {
-  // After CONNECT, whoever sends it speaks something else.
-  request_.keep_alive_ = llhttp_should_keep_alive(&llhttp_) != 0 && llhttp_.method != HTTP_CONNECT;
+  // After CONNECT, whoever sends it speaks something else. And where an HTTP/1.0 request with a
+  // transfer coding ends, somebody in between may see otherwise (RFC 9112, 6.1).
+  const bool is_framed =
+      llhttp_.method != HTTP_CONNECT &&
+      !(request_.is_http_1_0_ && request_.Header("transfer-encoding").has_value());
+  request_.keep_alive_ = is_framed && llhttp_should_keep_alive(&llhttp_) != 0;
   state_ = State::kDone;
   return HPE_PAUSED;
 }
@@ -149,8 +170,11 @@ size_t HttpRequestParser::Parse(std::string_view data) {
   const llhttp_errno_t error = llhttp_execute(&llhttp_, data.data(), data.size());
   if (error == HPE_OK) return data.size();
   if (state_ != State::kDone && state_ != State::kFailed) {
-    const bool is_version = error == HPE_INVALID_VERSION;
-    Fail(is_version ? 505 : 400, llhttp_get_error_reason(&llhttp_));
+    if (error == HPE_PAUSED_H2_UPGRADE) {  // How HTTP/2 begins, by those who know that we speak it.
+      Fail(505, kVersions);
+    } else {
+      Fail(error == HPE_INVALID_VERSION ? 505 : 400, llhttp_get_error_reason(&llhttp_));
+    }
   }
   const char* const position = llhttp_get_error_pos(&llhttp_);
   return position == nullptr ? data.size() : static_cast<size_t>(position - data.data());

@@ -31,8 +31,8 @@ class HttpRequest {
   std::string_view method() const { return method_; }
   // As it was sent: "/a?b=c".
   std::string_view target() const { return std::string_view(text_).substr(0, target_size_); }
-  // The target up to its "?".
-  std::string_view path() const { return target().substr(0, target().find('?')); }
+  // The target up to its "?"; of a whole URL, as proxies are sent, only its path.
+  std::string_view path() const;
   // The first header of that name, whatever its case.
   std::optional<std::string_view> Header(std::string_view name) const;
   const std::string& body() const { return body_; }
