@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -34,6 +35,8 @@
 namespace {
 
 using weft::Coro;
+
+constexpr int kKill = 9;  // SIGKILL, for which not every system has a name.
 
 struct Pumped {
   Pumped() {}
@@ -65,7 +68,8 @@ Coro<Pumped> Pump(weft::StreamReader from, weft::StreamWriter to) {
   co_return pumped;
 }
 
-Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands) {
+// With `as_groups` what the commands have started is killed with them.
+Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands, bool as_groups) {
   absl::StatusOr<weft::StreamReader> input = co_await weft::OpenStandardInput();
   if (!input.ok()) co_return flags.Fail(input.status().message());
   absl::StatusOr<weft::StreamWriter> output = co_await weft::OpenStandardOutput();
@@ -74,7 +78,13 @@ Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands) 
   weft::ProcessOptions options;
   options.std_in = weft::Stdio::kPipe;
   options.std_out = weft::Stdio::kPipe;
+  if (as_groups) options.process_group = 0;
   std::vector<weft::Process> stages;
+  const absl::Cleanup kill_groups = [&stages, as_groups] {
+    for (weft::Process& stage : stages) {
+      if (as_groups && !stage.returncode()) stage.SendSignalToGroup(kKill).IgnoreError();
+    }
+  };
   for (const std::string& command : commands) {
     absl::StatusOr<weft::Process> stage = co_await weft::CreateSubprocessShell(command, options);
     if (!stage.ok()) co_return flags.Fail(stage.status().message());
@@ -105,11 +115,14 @@ Coro<int> Pipeline(const weft::Flags& flags, std::vector<std::string> commands) 
   co_return last < 0 ? 128 - last : last;  // As shells have it.
 }
 
-// Those that are left when the time is over are killed, as nobody holds them any more.
+// Those that are left when the time is over are killed: a process that nobody holds any more
+// is, and as each has a group, as with timeout(1), so is what its shell has started. Without
+// a limit they stay in ours, where they have the terminal, and hear its Ctrl-C.
 Coro<int> Main(const weft::Flags& flags, std::vector<std::string> commands,
                absl::Duration timeout) {
-  auto ended =
-      co_await weft::NoThrow(weft::WithTimeout(timeout, Pipeline(flags, std::move(commands))));
+  Coro<int> pipeline =
+      Pipeline(flags, std::move(commands), /*as_groups=*/timeout != absl::InfiniteDuration());
+  auto ended = co_await weft::NoThrow(weft::WithTimeout(timeout, std::move(pipeline)));
   if (ended.has_value()) co_return *std::move(ended);
   if (ended.cancelled()) co_return std::move(ended).value();  // Throws: Ctrl-C.
   std::cerr << "out of time\n";

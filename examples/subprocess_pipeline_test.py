@@ -95,6 +95,12 @@ class SubprocessPipelineTest(unittest.TestCase):
 
         self.assertEqual((done.code, done.err), (124, "out of time\n"))
 
+    def test_out_of_time_with_what_the_shell_has_started(self):
+        # It ends when nobody has the standard error any more.
+        done = program.run("subprocess_pipeline", "--timeout=100", "sleep 1000; true", "cat; true")
+
+        self.assertEqual((done.code, done.err), (124, "out of time\n"))
+
     def test_ctrl_c(self):
         with program.Program("subprocess_pipeline", "echo started; exec sleep 1000") as pipeline:
             pipeline.wait_for("started")
