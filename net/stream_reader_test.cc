@@ -508,6 +508,53 @@ WEFT_TEST_F(StreamReaderTest, AResetIsAnErrorThatStays) {
   EXPECT_EQ(ErrnoOf(again.status()), ECONNRESET);
 }
 
+// The kernel says once that the connection was reset. Who reads is not told of an end, though
+// a write has heard of it before.
+WEFT_TEST_F(StreamReaderTest, AResetThatAWriteHasHeardOfIsNoEnd) {
+  StreamPair pair(co_await TcpPair());
+  Task<std::string> feeding = CreateTask(ReadText(pair.b.reader, 4));
+  pair.a.writer.Write("some of it");
+  WEFT_EXPECT_EQ(co_await feeding, "some");
+  EXPECT_TRUE(pair.a.writer.socket().SetOption(SocketOption::kLinger, 0).ok());
+  pair.a.writer.Abort();
+  co_await Rounds(3);
+
+  absl::Status sent;
+  for (int i = 0; i < 5 && sent.ok(); ++i) {
+    pair.b.writer.Write("x");
+    sent = co_await pair.b.writer.Drain();
+    co_await Yield();  // On a kernel that completes, until it has.
+  }
+  EXPECT_EQ(ErrnoOf(sent), ECONNRESET) << sent;
+
+  // What had come before is there.
+  Text rest = co_await pair.b.reader.ReadExactly(6);
+  EXPECT_EQ(rest.value_or(""), " of it");
+  for (int i = 0; i < 2; ++i) {
+    Text end = co_await pair.b.reader.Read();
+    EXPECT_EQ(ErrnoOf(end.status()), ECONNRESET) << end.status();
+  }
+}
+
+// But who has said all, and only then hears no more, has not broken off.
+WEFT_TEST_F(StreamReaderTest, AnEndBeforeAResetIsAnEnd) {
+  StreamPair pair(co_await TcpPair());
+  pair.a.writer.Write("all of it");
+  pair.a.writer.Close();
+  co_await Rounds(3);
+
+  absl::Status sent;
+  for (int i = 0; i < 100 && sent.ok(); ++i) {
+    pair.b.writer.Write("x");
+    sent = co_await pair.b.writer.Drain();
+    co_await Yield();
+  }
+  EXPECT_EQ(ErrnoOf(sent), EPIPE) << sent;
+
+  Text all = co_await pair.b.reader.Read();
+  EXPECT_EQ(all.value_or(""), "all of it");
+}
+
 // A connection on which nothing happens, and that nothing is sent on: whoever reads is
 // told when it ends, however that is. What is unread does not stand in the way.
 WEFT_TEST_F(StreamReaderTest, TheEndOfAnIdleConnectionIsNoticed) {

@@ -28,6 +28,12 @@ constexpr int kSendsInARow = 16;
 // How long the peer has to receive an alert.
 constexpr absl::Duration kAlertLinger = absl::Seconds(5);
 
+// Whether a write has failed as the connection broke off: not as the peer, having said all it
+// had to say, hears no more (EPIPE).
+bool IsBrokenOff(const absl::Status& error) {
+  return absl::IsUnavailable(error) || ErrnoOf(error) == ETIMEDOUT;
+}
+
 }  // namespace
 
 StreamState::ReceiveOperation::ReceiveOperation(StreamState* owner)
@@ -109,6 +115,10 @@ bool StreamState::Fetch() {
     FailRead(receive_.result);
   } else if (ABSL_PREDICT_FALSE(filter_ != nullptr)) {
     filter_->Receive(std::move(slab), static_cast<size_t>(receive_.result));
+  } else if (receive_.result == 0 && IsBrokenOff(write_error_)) {
+    // The kernel tells of a reset once, and a write has heard of it. What looks like the end
+    // of the stream is none: there may have been more.
+    read_error_ = write_error_;
   } else if (receive_.result == 0) {
     eof_ = true;
   } else {
