@@ -113,12 +113,12 @@ bool StreamState::Fetch() {
   }
   if (receive_.result < 0) {
     FailRead(receive_.result);
-  } else if (ABSL_PREDICT_FALSE(filter_ != nullptr)) {
-    filter_->Receive(std::move(slab), static_cast<size_t>(receive_.result));
   } else if (receive_.result == 0 && IsBrokenOff(write_error_)) {
     // The kernel tells of a reset once, and a write has heard of it. What looks like the end
     // of the stream is none: there may have been more.
-    read_error_ = write_error_;
+    if (read_error_.ok()) read_error_ = write_error_;
+  } else if (ABSL_PREDICT_FALSE(filter_ != nullptr)) {
+    filter_->Receive(std::move(slab), static_cast<size_t>(receive_.result));
   } else if (receive_.result == 0) {
     eof_ = true;
   } else {

@@ -353,6 +353,29 @@ WEFT_TEST_F(TlsStreamTest, AResetIsAnError) {
   EXPECT_EQ(ErrnoOf(got.status()), ECONNRESET) << got.status();
 }
 
+// The kernel says it once; a truncation that is allowed is an end, and a reset is not.
+WEFT_TEST_F(TlsStreamTest, AResetThatAWriteHasHeardOfIsNoEnd) {
+  TlsClientOptions options = ClientTls();
+  options.allow_truncation = true;
+  const TlsContext client = TlsContext::ForClient(options).value(), server = ServerContext();
+  TlsEnds ends = co_await Shake(client, server);
+  co_await Pass("some of it", ends.server, ends.client);
+  EXPECT_TRUE(ends.server.writer.socket().SetOption(SocketOption::kLinger, 0).ok());
+  ends.server.writer.Abort();
+  co_await Rounds(3);
+  absl::Status sent;
+  for (int i = 0; i < 5 && sent.ok(); ++i) {
+    ends.client.writer.Write("x");
+    sent = co_await ends.client.writer.Drain();
+    co_await Rounds(1);
+  }
+  EXPECT_EQ(ErrnoOf(sent), ECONNRESET) << sent;
+
+  absl::StatusOr<std::string> got = co_await ends.client.reader.Read();
+
+  EXPECT_EQ(ErrnoOf(got.status()), ECONNRESET) << got.status();
+}
+
 WEFT_TEST_F(TlsStreamTest, AbortSaysNothing) {
   TlsEnds ends = co_await Connect();
   co_await Pass("hello", ends.server, ends.client);  // What is unread makes a reset of it.
