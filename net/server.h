@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "absl/time/time.h"
 #include "weft/core/closure.h"
 #include "weft/core/coro.h"
+#include "weft/core/errors.h"
 #include "weft/core/intrusive_ptr.h"
 #include "weft/net/connection.h"
 #include "weft/net/resolver.h"
@@ -167,7 +169,11 @@ Coro<absl::StatusOr<Server>> StartServerAtPath(ConnectionHandler handler, std::s
 template <class F>
 ConnectionHandler KeepHandler(F&& handler) {
   WEFT_CHECK_CLOSURE(F);
-  return ConnectionHandler(KeepClosure(std::forward<F>(handler)));
+  ClosureType<F> kept = KeepClosure(std::forward<F>(handler));
+  if constexpr (std::is_assignable_v<ClosureType<F>&, std::nullptr_t>) {
+    if (kept == nullptr) throw ValueError("handler: a callable was expected, got an empty one");
+  }
+  return ConnectionHandler(std::move(kept));
 }
 
 }  // namespace internal
@@ -180,8 +186,8 @@ ConnectionHandler KeepHandler(F&& handler) {
 // The handler is copied from an lvalue, or moved out of `Take(handler)`.
 //
 // Errors: the kernel's, with the address ("bind to 127.0.0.1:80: Address already in
-// use [EADDRINUSE]"); what the resolver says. ValueError if `options.limit` is 0, or for
-// TLS options that do not fit.
+// use [EADDRINUSE]"); what the resolver says. ValueError if `options.limit` is 0, for TLS
+// options that do not fit, or for a handler that is an empty std::function or the like.
 // Python: asyncio.start_server().
 template <class F>
 Coro<absl::StatusOr<Server>> StartServer(F&& handler, std::string host, uint16_t port,

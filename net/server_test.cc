@@ -109,6 +109,16 @@ WEFT_TEST_F(ServerTest, EachConnectionHasATaskOfItsOwn) {
   EXPECT_EQ(server->connection_count(), 2u);
 }
 
+WEFT_TEST_F(ServerTest, AnEmptyHandlerIsRefused) {
+  const std::function<Coro<>(StreamReader, StreamWriter)> none;
+  const auto start = [&none] { return StartServer(none, "127.0.0.1", 0); };
+  EXPECT_THROW(static_cast<void>(start()), ValueError);
+  Coro<> (*const null)(StreamReader, StreamWriter) = nullptr;
+  const auto start_unix = [null] { return StartUnixServer(null, "a path"); };
+  EXPECT_THROW(static_cast<void>(start_unix()), ValueError);
+  co_return;
+}
+
 // SRV 235
 WEFT_TEST_F(ServerTest, APortInUseIsNamed) {
   MaybeServer first = co_await StartServer(Echo, "127.0.0.1", 0);
