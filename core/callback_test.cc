@@ -4,9 +4,11 @@
 #include "weft/core/callback.h"
 
 #include <array>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -211,6 +213,59 @@ TEST(CallbackSlotTest, WhatThreadsKeepServesOthersWhenTheyEnd) {
   }
 
   EXPECT_LE(slabs.size(), 4u);
+}
+
+// As when one thread calls a loop that another then runs: posts, calls from outside of a
+// run, callbacks that are cancelled or dropped over there.
+TEST(CallbackSlotTest, WhatOneThreadMakesAndAnotherEndsIsUsedAgain) {
+  const auto make = [] { return internal::CallbackSlot::Make([] {}, SourceLocation()); };
+  const auto run = [](internal::CallbackSlot* slot) { slot->Run(); };
+  const auto drop = [](internal::CallbackSlot* slot) { slot->Drop(); };
+  const struct {
+    const char* name;
+    void (*mark)(internal::CallbackSlot*);
+    void (*end)(internal::CallbackSlot*);
+  } ways[] = {
+      {"posted", [](internal::CallbackSlot* slot) { slot->set_posted(); }, run},
+      {"from outside", [](internal::CallbackSlot* slot) { slot->set_foreign(); }, run},
+      {"dropped", [](internal::CallbackSlot*) {}, drop},
+  };
+  for (const auto& way : ways) {
+    SCOPED_TRACE(way.name);
+    std::set<internal::CallbackSlot*> seen;
+    // Both live all the time: what a thread keeps goes back when it ends.
+    std::vector<internal::CallbackSlot*> handed;
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool over = false;
+    std::thread other([&] {
+      std::unique_lock<std::mutex> lock(mutex);
+      while (true) {
+        changed.wait(lock, [&] { return over || !handed.empty(); });
+        if (over) return;
+        for (internal::CallbackSlot* slot : handed) way.end(slot);
+        handed.clear();
+        changed.notify_all();
+      }
+    });
+    for (int round = 0; round < 200; ++round) {
+      std::unique_lock<std::mutex> lock(mutex);
+      for (int i = 0; i < 50; ++i) {
+        handed.push_back(make());
+        way.mark(handed.back());
+        seen.insert(handed.back());
+      }
+      changed.notify_all();
+      changed.wait(lock, [&] { return handed.empty(); });
+    }
+    std::unique_lock<std::mutex> lock(mutex);
+    over = true;
+    changed.notify_all();
+    lock.unlock();
+    other.join();
+
+    EXPECT_LE(seen.size(), 6u * 64) << "of 10,000 uses";
+  }
 }
 
 }  // namespace

@@ -103,6 +103,40 @@ TEST_F(TaskTest, OnlyAWaitAReturnOrAnErrorGivesUpTheTurn) {
   EXPECT_NE(throws.Exception(), nullptr);
 }
 
+// The root's frame goes within the task's last step: what it holds runs as the task, in
+// its context, and before anybody who waits for it. As in CPython, where a coroutine's
+// variables go while the task runs it.
+TEST_F(TaskTest, WhatARootCoroutineHoldsGoesWithinTheLastStep) {
+  struct Held {
+    explicit Held(std::vector<std::string>* target) : log(target) {}
+    Held(Held&& other) noexcept : log(std::exchange(other.log, nullptr)) {}
+    ~Held() {
+      if (log == nullptr) return;
+      log->push_back(CurrentTask() ? CurrentTask().name() : "nobody");
+      EXPECT_FALSE(CurrentTask() && CurrentTask().state()->done());
+      EXPECT_THAT(CurrentTask().GetStack(), IsEmpty());
+    }
+    std::vector<std::string>* log;
+  };
+  const auto returns = [](Held) -> Coro<> { co_return; };
+  const auto throws = [](Held) -> Coro<> {
+    co_await Yield();
+    throw std::runtime_error("failed");
+  };
+  const auto waits = [this](TaskRef task, std::string name) -> Coro<> {
+    while (!task.Done()) co_await Yield();
+    log_.push_back(name);
+  };
+  Task<> returning = CreateTask(returns(Held(&log_)), "returning");
+  Task<> throwing = CreateTask(throws(Held(&log_)), "throwing");
+  CreateTask(waits(returning, "returned"));
+  CreateTask(waits(throwing, "threw"));
+  loop_.RunUntilIdle();
+
+  EXPECT_THAT(log_, ElementsAre("returning", "returned", "throwing", "threw"));
+  EXPECT_NE(throwing.Exception(), nullptr);
+}
+
 // created, first step, waiting, woken, resumed, done, reclaimed.
 TEST_F(TaskTest, GoesThroughItsLife) {
   struct Local {
