@@ -28,6 +28,7 @@
 #include "absl/base/macros.h"
 #include "absl/base/optimization.h"
 #include "weft/poller/perform_posix.h"
+#include "weft/poller/would_block.h"
 
 namespace weft::internal {
 
@@ -238,24 +239,6 @@ void ReadinessTable::WatchAgain() {
 ReadinessTable::Note* ReadinessTable::NoteOf(Operation* op) {
   static_assert(sizeof(Note) <= Operation::kBackendBytes && alignof(Note) <= 8);
   return std::launder(reinterpret_cast<Note*>(op->backend));
-}
-
-ReadinessTable::Direction ReadinessTable::DirectionOf(OpCode opcode) {
-  switch (opcode) {
-    case OpCode::kSend:
-    case OpCode::kSendMsg:
-    case OpCode::kConnect:
-    case OpCode::kWrite:
-    case OpCode::kFsync:
-    case OpCode::kWaitWritable:
-      return kWrite;
-    default:
-      return kRead;
-  }
-}
-
-bool ReadinessTable::IsWait(const Operation* op) {
-  return op->opcode == OpCode::kWaitReadable || op->opcode == OpCode::kWaitWritable;
 }
 
 uint8_t ReadinessTable::WaitingBits(const Entry& entry) {

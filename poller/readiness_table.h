@@ -9,6 +9,7 @@
 
 #include "weft/core/intrusive_list.h"
 #include "weft/core/runnable.h"
+#include "weft/poller/direction.h"
 #include "weft/poller/handle_table.h"
 #include "weft/poller/native_handle.h"
 #include "weft/poller/operation.h"
@@ -126,7 +127,6 @@ class ReadinessTable {
   void WatchAgain();
 
  private:
-  enum Direction : uint8_t { kRead = 0, kWrite = 1 };
   enum class Mode : uint8_t { kUnwatched, kLevel, kEdge };
   enum class Kind : uint8_t { kUnknown, kTcp, kOther };
 
@@ -154,8 +154,6 @@ class ReadinessTable {
   };
 
   static Note* NoteOf(Operation* op);
-  static Direction DirectionOf(OpCode opcode);
-  static bool IsWait(const Operation* op);
   static uint8_t Bit(Direction direction) { return static_cast<uint8_t>(1 << direction); }
   static uint8_t WaitingBits(const Entry& entry);
   static bool MustWait(const Entry& entry, Direction direction);
