@@ -27,7 +27,8 @@
 namespace weft::internal {
 
 // In the place of a result, beside `kWouldBlock`: the kernel has been asked, or will be
-// when the backend has what it takes, and `End()` will say how it went.
+// when the backend has what it takes, and `End()` will say how it went. Results are greater
+// than both.
 inline constexpr int64_t kAsked = kWouldBlock + 1;
 
 // What is known of a handle. A backend adds to it what its kernel needs.
@@ -216,6 +217,7 @@ class CompletionPoller : public Poller {
   StartResult Done(Operation* op, int64_t result);
   StartResult Pending(Operation* op);
   StartResult Retire(Operation* op);
+  void AskForFirst(Entry* entry, List<Operation>* queue, ReadyQueue* done);
   Operation* WaitToAsk(Entry* entry, OpCode opcode);
   void EndAll(Entry* entry, int64_t result, ReadyQueue* done);
 
@@ -239,17 +241,15 @@ StartResult CompletionPoller<Entry, Note, kShift>::Start(Operation* op) {
   entry->handle = op->handle;
   note->entry = entry;
 
+  List<Operation>* list = &entry->queue[DirectionOf(op->opcode)];
   const bool is_wait = IsWait(op);
-  List<Operation>& list = is_wait ? entry->waits : entry->queue[DirectionOf(op->opcode)];
-  if (is_wait || list.empty()) {
+  if (ABSL_PREDICT_FALSE(is_wait)) list = &entry->waits;
+  if (is_wait || list->empty()) {
     const int64_t result = Begin(entry, op);
-    if (result == kWouldBlock) {
-      MarkDirty(entry);
-    } else if (result != kAsked) {
-      return Done(op, result);
-    }
+    if (ABSL_PREDICT_FALSE(result > kAsked)) return Done(op, result);
+    if (result == kWouldBlock) MarkDirty(entry);
   }
-  list.PushBack(op);
+  list->PushBack(op);
   return Pending(op);
 }
 
@@ -319,28 +319,37 @@ void CompletionPoller<Entry, Note, kShift>::LeaveKernel(Operation* op) {
 
 template <class Entry, class Note, int kShift>
 void CompletionPoller<Entry, Note, kShift>::AskFor(Entry* entry, ReadyQueue* done) {
-  if (entry->retiring != nullptr) return;
-  for (const Direction direction : {kRead, kWrite}) {
-    while (Operation* op = entry->queue[direction].front()) {
-      if (NoteOf(op)->phase != Phase::kQueued || (direction == kRead && entry->has_lent)) break;
-      const int64_t result = Ask(entry, op);
-      if (result == kWouldBlock) MarkDirty(entry);
-      if (result == kWouldBlock || result == kAsked) break;
-      op->Unlink();
-      Finish(op, result, done);
-    }
-  }
+  if (ABSL_PREDICT_FALSE(entry->retiring != nullptr)) return;
+  if (!entry->has_lent) AskForFirst(entry, &entry->queue[kRead], done);
+  AskForFirst(entry, &entry->queue[kWrite], done);
   if (ABSL_PREDICT_TRUE(entry->waits.empty())) return;
   // asyncio reports the reader of a descriptor before its writer.
   for (const OpCode opcode : {OpCode::kWaitReadable, OpCode::kWaitWritable}) {
     Operation* op = WaitToAsk(entry, opcode);
     if (op == nullptr) continue;
     const int64_t result = Ask(entry, op);
-    if (result == kWouldBlock) {
-      MarkDirty(entry);
-    } else if (result != kAsked) {
+    if (result > kAsked) {
       EndWaits(op, result, done);
+    } else if (result == kWouldBlock) {
+      MarkDirty(entry);
     }
+  }
+}
+
+// And for those behind it while each is done at once.
+template <class Entry, class Note, int kShift>
+inline void CompletionPoller<Entry, Note, kShift>::AskForFirst(Entry* entry, List<Operation>* queue,
+                                                               ReadyQueue* done) {
+  while (Operation* op = queue->front()) {
+    if (NoteOf(op)->phase != Phase::kQueued) return;
+    const int64_t result = Ask(entry, op);
+    if (ABSL_PREDICT_TRUE(result <= kAsked)) {
+      if (result == kWouldBlock) MarkDirty(entry);
+      return;
+    }
+    op->Unlink();
+    Finish(op, result, done);
+    if (queue == &entry->queue[kRead] && entry->has_lent) return;
   }
 }
 

@@ -14,17 +14,11 @@ namespace weft::internal {
 enum Direction : uint8_t { kRead = 0, kWrite = 1 };
 
 inline Direction DirectionOf(OpCode opcode) {
-  switch (opcode) {
-    case OpCode::kSend:
-    case OpCode::kSendMsg:
-    case OpCode::kConnect:
-    case OpCode::kWrite:
-    case OpCode::kFsync:
-    case OpCode::kWaitWritable:
-      return kWrite;
-    default:
-      return kRead;
-  }
+  constexpr auto kBit = [](OpCode of) { return 1u << static_cast<unsigned>(of); };
+  constexpr unsigned kWrites = kBit(OpCode::kSend) | kBit(OpCode::kSendMsg) |
+                               kBit(OpCode::kConnect) | kBit(OpCode::kWrite) |
+                               kBit(OpCode::kFsync) | kBit(OpCode::kWaitWritable);
+  return static_cast<Direction>((kWrites >> static_cast<unsigned>(opcode)) & 1);
 }
 
 // Whether it takes nothing, so that it may be ahead of others.

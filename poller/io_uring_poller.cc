@@ -106,8 +106,6 @@ absl::Status SystemError(const char* call, int error) {
                                      : absl::InternalError(message);
 }
 
-uint64_t Address(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
 void CloseNow(int64_t handle) { internal::Close(static_cast<NativeHandle>(handle)); }
 
 enum class Kind : uint8_t { kUnknown, kStream, kMessages };
@@ -165,6 +163,7 @@ class IoUringPoller final : public CompletionPoller<Entry, Note> {
   int64_t Begin(Entry* entry, Operation* op) override;
   int64_t BeginWait(Entry* entry, Operation* op);
   int64_t Fetch(Entry* entry, Operation* op, SlabPool* pool, Slab* slab) override;
+  int64_t TakeAccepted(Entry* entry, Operation* op);
   int64_t TakeBanked(Entry* entry, Operation* op);
   void ServeFromBank(Entry* entry);
   void FreeBank(Entry* entry);
@@ -179,6 +178,10 @@ class IoUringPoller final : public CompletionPoller<Entry, Note> {
   void FlushEntry(Entry* entry);
   int64_t Ask(Entry* entry, Operation* op) override;
   int64_t AskListener(Entry* entry);
+  int64_t AskPoll(Operation* op);
+  int64_t AskPerformed(Operation* op);
+  int64_t Asked(Operation* op, uring::Sqe* sqe);
+  static bool NewHeader(Operation* op);
   void Spare(Entry* entry, Operation* op, uring::Sqe* sqe);
   static bool KeepsMessages(Entry* entry);
   bool SubmitCancel(uint64_t user_data);
@@ -234,17 +237,30 @@ class IoUringPoller final : public CompletionPoller<Entry, Note> {
 // --- Starting ---
 
 int64_t IoUringPoller::Begin(Entry* entry, Operation* op) {
-  if (IsWait(op)) return BeginWait(entry, op);
-  if (DirectionOf(op->opcode) == kRead) return TakeBanked(entry, op);
-  if (op->opcode == OpCode::kConnect) {
-    // Only the Internet's takes time; of a full Unix backlog no readiness tells.
-    const auto* address = reinterpret_cast<const sockaddr*>(op->address->bytes);
-    return address->sa_family == AF_UNIX ? internal::Perform(op) : kWouldBlock;
+  switch (op->opcode) {
+    case OpCode::kSend:
+    case OpCode::kSendMsg:
+    case OpCode::kFsync:
+      return kWouldBlock;
+    case OpCode::kWaitReadable:
+    case OpCode::kWaitWritable:
+      return BeginWait(entry, op);
+    case OpCode::kAccept:
+      return TakeAccepted(entry, op);
+    case OpCode::kConnect: {
+      // Only the Internet's takes time; of a full Unix backlog no readiness tells.
+      const auto* address = reinterpret_cast<const sockaddr*>(op->address->bytes);
+      return address->sa_family == AF_UNIX ? internal::Perform(op) : kWouldBlock;
+    }
+    case OpCode::kWrite: {
+      if (!MustPerform(op)) return kWouldBlock;
+      const int64_t result = internal::Perform(op);
+      if (result == kWouldBlock) NoteOf(op)->was_tried = NoteOf(op)->is_performed = true;
+      return result;
+    }
+    default:
+      return ABSL_PREDICT_TRUE(entry->bank.empty()) ? kWouldBlock : TakeBanked(entry, op);
   }
-  if (!MustPerform(op)) return kWouldBlock;
-  const int64_t result = internal::Perform(op);
-  if (result == kWouldBlock) NoteOf(op)->was_tried = NoteOf(op)->is_performed = true;
-  return result;
 }
 
 int64_t IoUringPoller::BeginWait(Entry* entry, Operation* op) {
@@ -262,17 +278,18 @@ int64_t IoUringPoller::BeginWait(Entry* entry, Operation* op) {
   return op->opcode == OpCode::kWaitReadable && has_something ? 0 : kWouldBlock;
 }
 
+// A connection that has come already; `kWouldBlock` if there is none.
+int64_t IoUringPoller::TakeAccepted(Entry* entry, Operation* op) {
+  Listener* listener = entry->listener.get();
+  if (listener == nullptr || !listener->has_accepted()) return kWouldBlock;
+  op->result = listener->Take();
+  FillPeer(op);
+  return op->result;
+}
+
 // Serves `op` from what has come already; `kWouldBlock` if there is nothing, or nothing
 // for such a one. REQUIRES: nobody is before it.
 int64_t IoUringPoller::TakeBanked(Entry* entry, Operation* op) {
-  if (op->opcode == OpCode::kAccept) {
-    Listener* listener = entry->listener.get();
-    if (listener == nullptr || !listener->has_accepted()) return kWouldBlock;
-    op->result = listener->Take();
-    FillPeer(op);
-    return op->result;
-  }
-  if (ABSL_PREDICT_TRUE(entry->bank.empty())) return kWouldBlock;
   if (entry->was_kept) LookWhoseBank(entry);
   if (entry->bank.empty() || entry->has_lent) return kWouldBlock;
   if (op->opcode == OpCode::kRecvLent) {
@@ -289,6 +306,7 @@ void IoUringPoller::ServeFromBank(Entry* entry) {
   while (!entry->bank.empty() && !entry->has_lent) {
     Operation* op = entry->queue[kRead].front();
     if (op == nullptr || NoteOf(op)->phase != Phase::kQueued) return;
+    if (op->opcode == OpCode::kAccept) return;
     const int64_t result = TakeBanked(entry, op);
     if (result == kWouldBlock) return;
     End(op, result, &ended_);
@@ -407,47 +425,86 @@ int64_t IoUringPoller::AskListener(Entry* entry) {
   sqe->fd = static_cast<int>(entry->handle);
   sqe->ioprio = uring::kAcceptMultishot;
   sqe->op_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
-  sqe->user_data = Address(listener) | kListenerTag;
+  sqe->user_data = internal::AddressOf(listener) | kListenerTag;
   listener->is_armed = true;
   ++entry->in_flight;
   return kAsked;
 }
 
 int64_t IoUringPoller::Ask(Entry* entry, Operation* op) {
-  if (op->opcode == OpCode::kAccept) return AskListener(entry);
-  if (starved_.Has(entry) && !IsWait(op) && DirectionOf(op->opcode) == kRead) return kAsked;
   Note* note = NoteOf(op);
-  if (ABSL_PREDICT_FALSE(MustPerform(op) || note->is_performed)) {
-    if (!std::exchange(note->was_tried, true)) {
-      note->is_performed = true;
-      const int64_t result = PerformNow(op);
-      if (result != kWouldBlock) return result;
-    }
-    note->is_polling = true;
-  }
-  if (op->opcode == OpCode::kRecvLent && !uses_buffers_) {
-    if (const int error = OpenBuffers()) return error;
-  }
-  if (internal::IsForWorkers(*op) && !end_.is_held()) HoldEnd();
-  if (internal::IsMessage(*op) && !note->is_polling) {
-    note->header = static_cast<msghdr*>(internal::AllocateBlock(sizeof(msghdr)));
-    if (note->header == nullptr) return -ENOMEM;
+  if (ABSL_PREDICT_FALSE(note->is_performed)) return AskPerformed(op);
+  if (ABSL_PREDICT_FALSE(note->is_polling)) return AskPoll(op);
+  switch (op->opcode) {
+    case OpCode::kWaitReadable:
+    case OpCode::kWaitWritable:
+      return AskPoll(op);
+    case OpCode::kAccept:
+      return AskListener(entry);
+    case OpCode::kSend:
+    case OpCode::kConnect:
+      break;
+    case OpCode::kSendMsg:
+      if (!NewHeader(op)) return -ENOMEM;
+      break;
+    case OpCode::kFsync:
+      if (!end_.is_held()) HoldEnd();
+      break;
+    case OpCode::kWrite:
+      if (MustPerform(op)) return AskPerformed(op);
+      if (internal::IsForWorkers(*op) && !end_.is_held()) HoldEnd();
+      break;
+    default:  // What receives.
+      if (starved_.Has(entry)) return kAsked;
+      if (op->opcode == OpCode::kRecvLent) {
+        const int error = uses_buffers_ ? 0 : OpenBuffers();
+        if (error != 0) return error;
+      } else if (op->opcode == OpCode::kRecvMsg) {
+        if (!NewHeader(op)) return -ENOMEM;
+      } else if (internal::IsForWorkers(*op) && !end_.is_held()) {
+        HoldEnd();
+      }
+      break;
   }
   uring::Sqe* sqe = NextSqe();
   if (sqe == nullptr) {
     FreeHeader(op);
     return kWouldBlock;
   }
-  sqe->user_data = Address(op);
-  note->place = submissions_;
-  if (note->is_polling) {
-    internal::FillInPoll(*op, sqe);
-  } else {
-    internal::FillIn(*op, {note->header, options_.buffers.size, !entry->maybe_more}, sqe);
-    if (internal::IsSend(*op)) Spare(entry, op, sqe);
-  }
+  internal::FillIn(*op, {note->header, options_.buffers.size, !entry->maybe_more}, sqe);
+  if (internal::IsSend(*op)) Spare(entry, op, sqe);
+  return Asked(op, sqe);
+}
+
+int64_t IoUringPoller::Asked(Operation* op, uring::Sqe* sqe) {
+  sqe->user_data = internal::AddressOf(op);
+  NoteOf(op)->place = submissions_;
   EnterKernel(op);
   return kAsked;
+}
+
+// Waits until it can be done, or tried once more.
+int64_t IoUringPoller::AskPoll(Operation* op) {
+  uring::Sqe* sqe = NextSqe();
+  if (sqe == nullptr) return kWouldBlock;
+  internal::FillInPoll(*op, sqe);
+  return Asked(op, sqe);
+}
+
+int64_t IoUringPoller::AskPerformed(Operation* op) {
+  Note* note = NoteOf(op);
+  note->is_performed = true;
+  if (!std::exchange(note->was_tried, true)) {
+    const int64_t result = PerformNow(op);
+    if (result != kWouldBlock) return result;
+  }
+  note->is_polling = true;
+  return AskPoll(op);
+}
+
+bool IoUringPoller::NewHeader(Operation* op) {
+  NoteOf(op)->header = static_cast<msghdr*>(internal::AllocateBlock(sizeof(msghdr)));
+  return NoteOf(op)->header != nullptr;
 }
 
 // Of a send the kernel need not say that it went well, and may not wait for room where it
@@ -492,12 +549,14 @@ bool IoUringPoller::SubmitCancel(uint64_t user_data) {
 
 bool IoUringPoller::SubmitCancelOf(Operation* op) {
   Note* note = NoteOf(op);
-  if (note->wants_cancel && !note->has_cancel) note->has_cancel = SubmitCancel(Address(op));
+  if (note->wants_cancel && !note->has_cancel)
+    note->has_cancel = SubmitCancel(internal::AddressOf(op));
   return note->has_cancel == note->wants_cancel;
 }
 
 bool IoUringPoller::SubmitCancelOf(Listener* listener) {
-  if (!listener->has_cancel) listener->has_cancel = SubmitCancel(Address(listener) | kListenerTag);
+  if (!listener->has_cancel)
+    listener->has_cancel = SubmitCancel(internal::AddressOf(listener) | kListenerTag);
   return listener->has_cancel;
 }
 

@@ -11,12 +11,6 @@
 
 namespace weft::internal {
 
-void UringBank::Put(char* block, uint32_t size) {
-  block_ = block;
-  begin_ = 0;
-  end_ = size;
-}
-
 int64_t UringBank::CopyTo(Operation* op, UringBuffers* buffers) {
   if (error_ != 0) return std::exchange(error_, 0);
   const Buffer* pieces = &op->buffer;
@@ -38,15 +32,6 @@ int64_t UringBank::CopyTo(Operation* op, UringBuffers* buffers) {
   begin_ = at;
   if (begin_ == end_) Free(buffers);
   return taken;
-}
-
-int64_t UringBank::MoveTo(Slab* slab, UringBuffers* buffers) {
-  if (block_ == nullptr) return std::exchange(error_, 0);
-  const uint32_t size = end_ - begin_;
-  *slab = buffers->ToSlab(std::exchange(block_, nullptr));
-  // Somebody took some of it in between.
-  if (begin_ != 0) std::memmove(slab->data(), slab->data() + begin_, size);
-  return size;
 }
 
 void UringBank::Free(UringBuffers* buffers) {

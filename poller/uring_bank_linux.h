@@ -5,6 +5,8 @@
 #define WEFT_POLLER_URING_BANK_LINUX_H_
 
 #include <cstdint>
+#include <cstring>
+#include <utility>
 
 #include "weft/poller/operation.h"
 #include "weft/poller/slab_pool.h"
@@ -25,7 +27,11 @@ class UringBank {
   bool has_bytes() const { return block_ != nullptr; }
 
   // REQUIRES: it is empty.
-  void Put(char* block, uint32_t size);
+  void Put(char* block, uint32_t size) {
+    block_ = block;
+    begin_ = 0;
+    end_ = size;
+  }
   void PutError(int error) { error_ = error; }
 
   // Copies what there is room for into the buffers of a receive, or a read: how many
@@ -33,7 +39,14 @@ class UringBank {
   int64_t CopyTo(Operation* op, UringBuffers* buffers);
 
   // Hands over all: how many bytes are in `*slab`; or the error, or 0 at the end.
-  int64_t MoveTo(Slab* slab, UringBuffers* buffers);
+  int64_t MoveTo(Slab* slab, UringBuffers* buffers) {
+    if (block_ == nullptr) return std::exchange(error_, 0);
+    const uint32_t size = end_ - begin_;
+    *slab = buffers->ToSlab(std::exchange(block_, nullptr));
+    // Somebody took some of it in between.
+    if (begin_ != 0) std::memmove(slab->data(), slab->data() + begin_, size);
+    return size;
+  }
 
   void Free(UringBuffers* buffers);
 
