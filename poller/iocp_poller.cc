@@ -41,7 +41,6 @@
 // Behind it.
 #include <mswsock.h>
 #include <windows.h>
-#include <winternl.h>
 #include <ws2tcpip.h>
 
 #include <algorithm>
@@ -58,6 +57,7 @@
 #include "weft/core/block_pool.h"
 #include "weft/core/clock.h"
 #include "weft/core/intrusive_list.h"
+#include "weft/poller/calls_by_name_windows.h"
 #include "weft/poller/completion_poller.h"
 #include "weft/poller/direction.h"
 #include "weft/poller/errno_windows.h"
@@ -71,6 +71,7 @@ namespace weft {
 
 namespace {
 
+using internal::AfdPoll;
 using internal::CompletionEntry;
 using internal::CompletionNote;
 using internal::CompletionPoller;
@@ -81,6 +82,7 @@ using internal::IocpWaker;
 using internal::IsWait;
 using internal::kAsked;
 using internal::kRead;
+using internal::kStatusPending;
 using internal::kWouldBlock;
 using internal::kWrite;
 using internal::LastError;
@@ -90,65 +92,6 @@ SOCKET Socket(NativeHandle handle) { return static_cast<SOCKET>(handle); }
 HANDLE File(NativeHandle handle) { return reinterpret_cast<HANDLE>(handle); }
 
 ULONG ClampSize(size_t size) { return static_cast<ULONG>(std::min<size_t>(size, INT_MAX)); }
-
-// --- AFD: what a poll asks and answers ---
-
-struct AfdPollHandle {
-  HANDLE handle;
-  ULONG events;
-  LONG status;
-};
-
-struct AfdPoll {
-  LARGE_INTEGER timeout;
-  ULONG count;
-  ULONG is_exclusive;
-  AfdPollHandle handle;
-};
-
-constexpr ULONG kIoctlAfdPoll = 0x00012024;
-constexpr ULONG kAfdReceive = 0x0001;
-constexpr ULONG kAfdSend = 0x0004;
-constexpr ULONG kAfdDisconnect = 0x0008;
-constexpr ULONG kAfdAbort = 0x0010;
-constexpr ULONG kAfdLocalClose = 0x0020;
-constexpr ULONG kAfdAccept = 0x0080;
-constexpr ULONG kAfdConnectFail = 0x0100;
-constexpr ULONG kAfdReadable =
-    kAfdReceive | kAfdDisconnect | kAfdAbort | kAfdLocalClose | kAfdAccept | kAfdConnectFail;
-constexpr ULONG kAfdWritable = kAfdSend | kAfdAbort | kAfdLocalClose | kAfdConnectFail;
-
-// --- What has to be asked for by name ---
-
-using DeviceIoControl = LONG(NTAPI*)(HANDLE, HANDLE, void*, void*, void*, ULONG, void*, ULONG,
-                                     void*, ULONG);
-using SetInformation = LONG(NTAPI*)(HANDLE, void*, void*, ULONG, int);
-
-template <class Fn>
-Fn FromNtdll(const char* name) {
-  return reinterpret_cast<Fn>(
-      reinterpret_cast<void*>(::GetProcAddress(::GetModuleHandleW(L"ntdll.dll"), name)));
-}
-
-// Of the provider of a socket's kind; of all there are, as nobody installs others any more.
-struct SocketExtensions {
-  LPFN_ACCEPTEX accept = nullptr;
-  LPFN_CONNECTEX connect = nullptr;
-};
-
-const SocketExtensions* Extensions(SOCKET socket) {
-  static const SocketExtensions extensions = [socket] {
-    SocketExtensions found;
-    GUID accept = WSAID_ACCEPTEX, connect = WSAID_CONNECTEX;
-    DWORD size;
-    ::WSAIoctl(socket, SIO_GET_EXTENSION_FUNCTION_POINTER, &accept, sizeof(accept), &found.accept,
-               sizeof(found.accept), &size, nullptr, nullptr);
-    ::WSAIoctl(socket, SIO_GET_EXTENSION_FUNCTION_POINTER, &connect, sizeof(connect),
-               &found.connect, sizeof(found.connect), &size, nullptr, nullptr);
-    return found;
-  }();
-  return &extensions;
-}
 
 // What the kernel has while it is at a request. It begins with the OVERLAPPED.
 struct Slot : OVERLAPPED {
@@ -271,17 +214,8 @@ int64_t IocpPoller::Adopt(Entry* entry) {
     if (::GetLastError() != ERROR_INVALID_PARAMETER) return LastError();
     // It has a port already, or was not opened for overlapped I/O. The first may be ours,
     // if the handle was kept open, or that of a loop that it belonged to before.
-    struct {
-      HANDLE port;
-      void* key;
-    } completion = {port_, nullptr};
-    constexpr int kReplaceCompletion = 61;  // FileReplaceCompletionInformation.
-    static const auto set = FromNtdll<SetInformation>("NtSetInformationFile");
-    IO_STATUS_BLOCK status = {};
-    const LONG result =
-        set(File(handle), &status, &completion, sizeof(completion), kReplaceCompletion);
     const bool was_ours = entry->was_kept || entry->is_watched;
-    if (result < 0 && !was_ours) return -EINVAL;
+    if (!internal::ReplacePort(File(handle), port_) && !was_ours) return -EINVAL;
   }
   entry->skips_port = ::SetFileCompletionNotificationModes(
       File(handle), FILE_SKIP_COMPLETION_PORT_ON_SUCCESS | FILE_SKIP_SET_EVENT_ON_HANDLE);
@@ -439,7 +373,7 @@ int64_t IocpPoller::AskAccept(Entry* entry, Operation* op) {
     slot->is_accept = true;
     slot->accepted = accepted;
     DWORD received = 0;
-    const auto accept = Extensions(Socket(op->handle))->accept;
+    const auto accept = internal::AcceptExOf(Socket(op->handle));
     const bool is_ok = accept != nullptr &&
                        accept(Socket(op->handle), Socket(accepted), slot->addresses, 0,
                               AcceptSlot::kAddressSize, AcceptSlot::kAddressSize, &received, slot);
@@ -476,7 +410,7 @@ int64_t IocpPoller::AskConnect(Entry* entry, Operation* op) {
   }
   Slot* slot = NewSlot<Slot>(op);
   if (slot == nullptr) return -ENOMEM;
-  const auto connect = Extensions(Socket(op->handle))->connect;
+  const auto connect = internal::ConnectExOf(Socket(op->handle));
   const bool is_ok =
       connect != nullptr && connect(Socket(op->handle), to, length, nullptr, 0, nullptr, slot);
   const bool is_pending = !is_ok && ::WSAGetLastError() == WSA_IO_PENDING;
@@ -489,19 +423,8 @@ int64_t IocpPoller::AskPoll(Entry* entry, Operation* op) {
   PollSlot* slot = NewSlot<PollSlot>(op);
   if (slot == nullptr) return -ENOMEM;
   slot->is_poll = true;
-  slot->poll = {};
-  slot->poll.timeout.QuadPart = INT64_MAX;
-  slot->poll.count = 1;
-  const bool to_write = DirectionOf(op->opcode) == kWrite;
-  slot->poll.handle = {File(op->handle), to_write ? kAfdWritable : kAfdReadable, 0};
-  static const auto control = FromNtdll<DeviceIoControl>("NtDeviceIoControlFile");
-  constexpr LONG kStatusPending = 0x103;
-  // The first two members of an OVERLAPPED are an IO_STATUS_BLOCK; what is passed on to the
-  // port is what CreateIoCompletionPort() has it be, the OVERLAPPED.
-  OVERLAPPED* overlapped = slot;
-  const LONG status =
-      control(File(op->handle), nullptr, nullptr, overlapped, overlapped, kIoctlAfdPoll,
-              &slot->poll, sizeof(slot->poll), &slot->poll, sizeof(slot->poll));
+  const LONG status = internal::StartAfdPoll(File(op->handle), DirectionOf(op->opcode) == kWrite,
+                                             &slot->poll, slot);
   const bool is_ok = status >= 0 && status != kStatusPending;
   int64_t error = 0;
   if (status < 0) {
@@ -597,7 +520,7 @@ void IocpPoller::OnPacket(Slot* slot, ReadyQueue* done) {
       !was_poll ? 0
                 : internal::SocketError(op->handle, entry->kind,
                                         -ErrnoOfStatus(static_cast<uint32_t>(
-                                            static_cast<PollSlot*>(slot)->poll.handle.status)));
+                                            static_cast<PollSlot*>(slot)->poll.socket.status)));
   const bool is_closed = static_cast<uint32_t>(slot->Internal) == 0x8000000A;
   FreeSlot(slot);
 
