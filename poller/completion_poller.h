@@ -123,7 +123,7 @@ class CompletionPoller : public Poller {
 
   // `op` has been started, and is the first of its queue, or a wait: its result if it is
   // done at once or refused, `kAsked`, or `kWouldBlock` if it is to be asked for in
-  // `Wait()`.
+  // `Wait()`; so it is for what receives while something is announced (`has_lent`).
   virtual int64_t Begin(Entry* entry, Operation* op) = 0;
 
   // Asks the kernel for `op`, which is first: as `Begin()`. `kWouldBlock`: it is to be
