@@ -21,9 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "weft/core/errors.h"
 #include "weft/examples/flags.h"
-#include "weft/loop/run.h"
+#include "weft/examples/run.h"
 #include "weft/net/graceful.h"
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
@@ -121,11 +120,5 @@ int main(int argc, char** argv) {
   flags.Add("poller", &poller, "how to wait for the kernel; empty for the best");
   flags.ParseAll(argc, argv);
 
-  weft::RunOptions options;
-  options.poller = poller;
-  try {
-    return weft::Run(Serve(flags, host, port), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  }
+  return weft::RunOn(poller, Serve(flags, host, port), flags);
 }

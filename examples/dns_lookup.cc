@@ -16,10 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "weft/core/errors.h"
 #include "weft/core/gather.h"
 #include "weft/examples/flags.h"
-#include "weft/loop/run.h"
+#include "weft/examples/run.h"
 #include "weft/net/resolver.h"
 #include "weft/net/socket_address.h"
 
@@ -86,13 +85,5 @@ int main(int argc, char** argv) {
   using Family = weft::SocketAddress::Family;
   if (ipv4 != ipv6) resolve.family = ipv4 ? Family::kIpv4 : Family::kIpv6;
   resolve.timeout = absl::Milliseconds(timeout);
-  weft::RunOptions options;
-  options.poller = poller;
-  try {
-    return weft::Run(LookUp(std::move(names), resolve), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  } catch (const weft::KeyboardInterrupt&) {
-    return 130;
-  }
+  return weft::RunOn(poller, LookUp(std::move(names), resolve), flags);
 }

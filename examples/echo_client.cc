@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "weft/core/errors.h"
 #include "weft/core/task.h"
 #include "weft/examples/flags.h"
-#include "weft/loop/run.h"
+#include "weft/examples/run.h"
+#include "weft/loop/event_loop.h"
 #include "weft/loop/to_thread.h"
 #include "weft/net/connect.h"
 #include "weft/net/errno_status.h"
@@ -113,13 +113,5 @@ int main(int argc, char** argv) {
   flags.Add("poller", &poller, "how to wait for the kernel; empty for the best");
   const std::vector<std::string> lines = flags.Parse(argc, argv);
 
-  weft::RunOptions options;
-  options.poller = poller;
-  try {
-    return weft::Run(Talk(flags, host, port, lines), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  } catch (const weft::KeyboardInterrupt&) {
-    return 130;
-  }
+  return weft::RunOn(poller, Talk(flags, host, port, lines), flags);
 }

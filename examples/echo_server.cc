@@ -15,9 +15,8 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "weft/core/errors.h"
 #include "weft/examples/flags.h"
-#include "weft/loop/run.h"
+#include "weft/examples/run.h"
 #include "weft/net/graceful.h"
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
@@ -84,11 +83,5 @@ int main(int argc, char** argv) {
   flags.Add("grace", &grace, 0, 3'600'000, "ms that connections have to end, at the end");
   flags.ParseAll(argc, argv);
 
-  weft::RunOptions options;
-  options.poller = poller;
-  try {
-    return weft::Run(Serve(flags, host, port, absl::Milliseconds(grace)), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  }
+  return weft::RunOn(poller, Serve(flags, host, port, absl::Milliseconds(grace)), flags);
 }

@@ -21,12 +21,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "weft/core/errors.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/task_group.h"
 #include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
-#include "weft/loop/run.h"
+#include "weft/examples/run.h"
 #include "weft/net/connect.h"
 #include "weft/net/resolver.h"
 
@@ -126,13 +125,6 @@ int main(int argc, char** argv) {
   if (!ParsePorts(ports, &scan.ports)) return flags.Fail("no ports: \"" + ports + "\"");
   scan.connect.timeout = absl::Milliseconds(timeout);
 
-  weft::RunOptions options;
-  options.poller = poller;
-  try {
-    return weft::Run(Run(flags, hosts[0], scan, limit, absl::Milliseconds(deadline)), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  } catch (const weft::KeyboardInterrupt&) {
-    return 130;
-  }
+  return weft::RunOn(poller, Run(flags, hosts[0], scan, limit, absl::Milliseconds(deadline)),
+                     flags);
 }

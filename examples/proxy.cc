@@ -21,12 +21,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/time/time.h"
-#include "weft/core/errors.h"
 #include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
-#include "weft/loop/run.h"
+#include "weft/examples/run.h"
+#include "weft/loop/event_loop.h"
 #include "weft/net/connect.h"
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
@@ -148,11 +148,5 @@ int main(int argc, char** argv) {
   if (!ParseTarget(to, &target)) return flags.Fail("--to=HOST:PORT: not \"" + to + "\"");
   target.options.timeout = absl::Milliseconds(timeout);
 
-  weft::RunOptions options;
-  options.poller = poller;
-  try {
-    return weft::Run(Serve(flags, host, port, target, absl::Milliseconds(grace)), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  }
+  return weft::RunOn(poller, Serve(flags, host, port, target, absl::Milliseconds(grace)), flags);
 }

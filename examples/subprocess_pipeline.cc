@@ -22,12 +22,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "weft/core/errors.h"
 #include "weft/core/gather.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
-#include "weft/loop/run.h"
+#include "weft/examples/run.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/pipe.h"
 #include "weft/process/process.h"
@@ -140,15 +139,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> commands = flags.Parse(argc, argv);
   if (commands.empty()) commands = {"tr a-z A-Z", "sort"};
 
-  weft::RunOptions options;
-  options.poller = poller;
   const absl::Duration patience =
       timeout == 0 ? absl::InfiniteDuration() : absl::Milliseconds(timeout);
-  try {
-    return weft::Run(Main(flags, std::move(commands), patience), options);
-  } catch (const weft::KeyboardInterrupt&) {
-    return 130;
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  }
+  return weft::RunOn(poller, Main(flags, std::move(commands), patience), flags);
 }

@@ -21,15 +21,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "weft/core/errors.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/core/task.h"
 #include "weft/core/task_group.h"
 #include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
+#include "weft/examples/run.h"
 #include "weft/examples/timeline.h"
-#include "weft/loop/run.h"
+#include "weft/loop/event_loop.h"
 #include "weft/loop/to_thread.h"
 #include "weft/net/connect.h"
 #include "weft/net/server.h"
@@ -325,12 +325,6 @@ int main(int argc, char** argv) {
 
   const int allowed = weft::AllowDescriptors(clients);
   if (allowed < clients) std::printf("only %d clients: the system allows no more files\n", allowed);
-  weft::RunOptions options;
-  options.poller = poller;
   Tour tour(allowed, absl::Milliseconds(rush), absl::Milliseconds(calm));
-  try {
-    return weft::Run(tour.Main(), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  }
+  return weft::RunOn(poller, tour.Main(), flags);
 }

@@ -25,10 +25,10 @@
 #include "weft/core/task.h"
 #include "weft/core/timeout.h"
 #include "weft/examples/flags.h"
+#include "weft/examples/run.h"
 #include "weft/examples/websocket.h"
 #include "weft/examples/websocket_handshake.h"
 #include "weft/examples/websocket_room.h"
-#include "weft/loop/run.h"
 #include "weft/net/graceful.h"
 #include "weft/net/server.h"
 #include "weft/net/stream.h"
@@ -174,11 +174,5 @@ int main(int argc, char** argv) {
   room.pong = absl::Milliseconds(pong);
   room.closing = absl::Milliseconds(closing);
 
-  weft::RunOptions options;
-  options.poller = poller;
-  try {
-    return weft::Run(Serve(flags, host, port, absl::Milliseconds(tick), room), options);
-  } catch (const weft::ValueError& error) {
-    return flags.Fail(error.what());  // There is no such poller.
-  }
+  return weft::RunOn(poller, Serve(flags, host, port, absl::Milliseconds(tick), room), flags);
 }

@@ -3,8 +3,10 @@
 
 #include "weft/net/file.h"
 
+#include <algorithm>
 #include <cerrno>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/closure.h"
 #include "weft/core/errors.h"
 #include "weft/loop/event_loop.h"
@@ -123,4 +125,90 @@ Coro<absl::Status> WriteFile(std::string path, std::string data) {
   co_return co_await OnThread<absl::Status>(std::move(job));
 }
 
+namespace internal {
+namespace {
+
+// How much is read at a time if it is not known how much there is.
+constexpr size_t kPortion = size_t{64} * 1024;
+
+// Where the next bytes are after so many; at the position it moves by itself.
+int64_t Behind(int64_t offset, size_t count) {
+  return offset < 0 ? -1 : offset + static_cast<int64_t>(count);
+}
+
+}  // namespace
+
+OpenFile::~OpenFile() {
+  if (handle_ != kInvalidHandle) CloseNative(handle_);
+}
+
+absl::Status OpenFile::Error(int64_t result, const std::string& what) const {
+  if (!name_.empty()) return ErrnoStatus(result, absl::StrCat(what, " ", name_));
+  return ErrnoStatus(result, absl::StrCat(what, " descriptor ", handle_));
+}
+
+absl::StatusOr<std::shared_ptr<OpenFile>> OpenFile::Open(const std::string& path, FileMode mode,
+                                                         int permissions) {
+  if (path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("open a file: its path has a NUL inside");
+  }
+  absl::StatusOr<NativeHandle> handle = OpenNative(path, mode, permissions);
+  if (!handle.ok()) return handle.status();
+  return std::make_shared<OpenFile>(*handle, path);
+}
+
+absl::StatusOr<std::string> OpenFile::Read(int64_t offset, size_t count) const {
+  std::string text;
+  // What there is, if that is known, and room to see that there is no more.
+  size_t expected = kPortion;
+  const bool is_regular = IsRegular();
+  if (const int64_t size = is_regular ? NativeSize() : -1; size >= 0) {
+    const int64_t rest = size - std::max<int64_t>(offset, 0);
+    expected = rest > 0 ? static_cast<size_t>(rest) + 1 : 1;
+  }
+  const bool takes_what_comes = count != File::kAll && offset < 0 && !is_regular;
+  while (text.size() < count) {
+    const size_t before = text.size();
+    const size_t portion = std::min(std::max(expected, size_t{1}), count - before);
+    text.resize(before + portion);
+    const int64_t got = ReadSome(Behind(offset, before), &text[before], portion);
+    if (got < 0) return Error(got, "read");
+    text.resize(before + static_cast<size_t>(got));
+    if (got == 0 || takes_what_comes) break;
+    expected = std::max(expected - std::min(expected, static_cast<size_t>(got)), kPortion);
+  }
+  return text;
+}
+
+absl::Status OpenFile::Write(int64_t offset, const std::string& data) const {
+  size_t written = 0;
+  while (written < data.size()) {
+    const int64_t count =
+        WriteSome(Behind(offset, written), data.data() + written, data.size() - written);
+    if (count < 0) {
+      return Error(count, absl::StrCat("write (", written, " of ", data.size(), " bytes)"));
+    }
+    written += static_cast<size_t>(count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OpenFile::Sync() const {
+  const int64_t result = SyncNative();
+  return result < 0 ? Error(result, "sync") : absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> OpenFile::Size() const {
+  const int64_t size = NativeSize();
+  if (size < 0) return Error(size, "get the size of");
+  return size;
+}
+
+absl::Status OpenFile::Close() {
+  if (handle_ == kInvalidHandle) return absl::OkStatus();
+  const int64_t result = CloseNative(std::exchange(handle_, kInvalidHandle));
+  return result < 0 ? Error(result, "close") : absl::OkStatus();
+}
+
+}  // namespace internal
 }  // namespace weft

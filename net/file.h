@@ -135,7 +135,19 @@ class OpenFile {
   void Prefetch(int64_t offset, size_t count) const;
 
  private:
-  absl::Status Error(int error, const char* what) const;
+  absl::Status Error(int64_t result, const std::string& what) const;
+
+  // The system's part. Each returns >= 0 or a negated errno.
+  static absl::StatusOr<NativeHandle> OpenNative(const std::string& path, FileMode mode,
+                                                 int permissions);
+  // One call: how many bytes, 0 at the end of what is read.
+  int64_t ReadSome(int64_t offset, char* data, size_t size) const;
+  int64_t WriteSome(int64_t offset, const char* data, size_t size) const;
+  int64_t SyncNative() const;
+  int64_t NativeSize() const;
+  // Whether its size is that of what is in it: it is no pipe, and no terminal.
+  bool IsRegular() const;
+  static int64_t CloseNative(NativeHandle handle);
 
   NativeHandle handle_;
   const std::string name_;

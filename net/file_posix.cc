@@ -18,9 +18,6 @@
 namespace weft::internal {
 namespace {
 
-// How much is read at a time if it is not known how much there is.
-constexpr size_t kPortion = size_t{64} * 1024;
-
 int FlagsOf(FileMode mode) {
   switch (mode) {
     case FileMode::kRead:
@@ -50,90 +47,51 @@ ssize_t Call(Fn fn) {
 
 }  // namespace
 
-OpenFile::~OpenFile() {
-  if (handle_ != kInvalidHandle) ::close(Fd(handle_));
-}
-
-absl::Status OpenFile::Error(int error, const char* what) const {
-  if (!name_.empty()) return ErrnoStatus(-error, absl::StrCat(what, " ", name_));
-  return ErrnoStatus(-error, absl::StrCat(what, " descriptor ", handle_));
-}
-
-absl::StatusOr<std::shared_ptr<OpenFile>> OpenFile::Open(const std::string& path, FileMode mode,
-                                                         int permissions) {
-  if (path.find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError("open a file: its path has a NUL inside");
-  }
+absl::StatusOr<NativeHandle> OpenFile::OpenNative(const std::string& path, FileMode mode,
+                                                  int permissions) {
   const int flags = FlagsOf(mode) | O_CLOEXEC;
   const int fd = internal::AboveStandardStreams(static_cast<int>(
       Call([&] { return ::open(path.c_str(), flags, static_cast<mode_t>(permissions)); })));
   if (fd < 0) return ErrnoStatus(fd, absl::StrCat("open ", path));
-  return std::make_shared<OpenFile>(static_cast<NativeHandle>(fd), path);
+  return fd;
 }
 
-absl::StatusOr<std::string> OpenFile::Read(int64_t offset, size_t count) const {
-  std::string text;
-  // What there is, if that is known, and room to see that there is no more.
-  struct stat status = {};
-  size_t expected = kPortion;
-  if (::fstat(Fd(handle_), &status) == 0 && S_ISREG(status.st_mode)) {
-    const int64_t rest = status.st_size - std::max<int64_t>(offset, 0);
-    expected = rest > 0 ? static_cast<size_t>(rest) + 1 : 1;
-  }
-  const bool takes_what_comes = count != File::kAll && offset < 0 && !S_ISREG(status.st_mode);
-  while (text.size() < count) {
-    const size_t before = text.size();
-    const size_t portion = std::min(std::max(expected, size_t{1}), count - before);
-    text.resize(before + portion);
-    const ssize_t got = Call([&] {
-      return offset < 0 ? ::read(Fd(handle_), &text[before], portion)
-                        : ::pread(Fd(handle_), &text[before], portion,
-                                  offset + static_cast<int64_t>(before));
-    });
-    if (got < 0) return Error(errno, "read");
-    text.resize(before + static_cast<size_t>(got));
-    if (got == 0 || takes_what_comes) break;
-    expected = std::max(expected - std::min(expected, static_cast<size_t>(got)), kPortion);
-  }
-  return text;
+int64_t OpenFile::ReadSome(int64_t offset, char* data, size_t size) const {
+  const ssize_t got = Call([&] {
+    return offset < 0 ? ::read(Fd(handle_), data, size) : ::pread(Fd(handle_), data, size, offset);
+  });
+  return got < 0 ? -errno : got;
 }
 
-absl::Status OpenFile::Write(int64_t offset, const std::string& data) const {
-  size_t written = 0;
-  while (written < data.size()) {
-    const char* from = data.data() + written;
-    const size_t rest = data.size() - written;
-    SigpipeBlock block(Fd(handle_));  // It may be a pipe.
-    const ssize_t count = Call([&] {
-      return offset < 0 ? ::write(Fd(handle_), from, rest)
-                        : ::pwrite(Fd(handle_), from, rest, offset + static_cast<int64_t>(written));
-    });
-    if (count < 0) {
-      if (errno == EPIPE) block.TakeRaised();
-      return Error(errno, absl::StrCat("write (", written, " of ", data.size(), " bytes)").c_str());
-    }
-    written += static_cast<size_t>(count);
-  }
-  return absl::OkStatus();
+int64_t OpenFile::WriteSome(int64_t offset, const char* data, size_t size) const {
+  SigpipeBlock block(Fd(handle_));  // It may be a pipe.
+  const ssize_t count = Call([&] {
+    return offset < 0 ? ::write(Fd(handle_), data, size)
+                      : ::pwrite(Fd(handle_), data, size, offset);
+  });
+  if (count >= 0) return count;
+  const int error = errno;
+  if (error == EPIPE) block.TakeRaised();
+  return -error;
 }
 
-absl::Status OpenFile::Sync() const {
-  if (Call([&] { return ::fsync(Fd(handle_)); }) == 0) return absl::OkStatus();
-  return Error(errno, "sync");
+int64_t OpenFile::SyncNative() const {
+  return Call([&] { return ::fsync(Fd(handle_)); }) < 0 ? -errno : 0;
 }
 
-absl::StatusOr<int64_t> OpenFile::Size() const {
+int64_t OpenFile::NativeSize() const {
   struct stat status;
-  if (::fstat(Fd(handle_), &status) == 0) return status.st_size;
-  return Error(errno, "get the size of");
+  return ::fstat(Fd(handle_), &status) < 0 ? -errno : status.st_size;
 }
 
-absl::Status OpenFile::Close() {
-  if (handle_ == kInvalidHandle) return absl::OkStatus();
-  const int fd = Fd(std::exchange(handle_, kInvalidHandle));
-  // Not again after EINTR: the number is free by then (close(2)).
-  if (::close(fd) == 0 || errno == EINTR) return absl::OkStatus();
-  return Error(errno, "close");
+bool OpenFile::IsRegular() const {
+  struct stat status;
+  return ::fstat(Fd(handle_), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// Not again after EINTR: the number is free by then (close(2)).
+int64_t OpenFile::CloseNative(NativeHandle handle) {
+  return ::close(Fd(handle)) == 0 || errno == EINTR ? 0 : -errno;
 }
 
 bool OpenFile::IsCached(int64_t offset, size_t count) const {

@@ -3,10 +3,12 @@
 
 #include "weft/net/resolver.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -39,19 +41,49 @@ ThreadPool& LookupPool() {
   return *pool;
 }
 
+std::string Quoted(const std::string& host) {
+  return absl::StrCat("\"", absl::CHexEscape(host), "\"");
+}
+
+absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port,
+                                          const ResolveOptions& options) {
+  std::vector<SockAddr> found;
+  // The system would see a name that ends there.
+  if (host.find('\0') == std::string::npos) {
+    absl::StatusOr<std::vector<SockAddr>> said =
+        internal::LookUpAddresses(host, options, Quoted(host));
+    if (!said.ok()) return said.status();
+    found = *std::move(said);
+  }
+  Addresses addresses;
+  for (const SockAddr& native : found) {
+    SocketAddress address = SocketAddress::FromNative(native);
+    if (!address.is_ip()) continue;
+    address.set_port(port);
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
+      addresses.push_back(std::move(address));
+    }
+  }
+  if (!addresses.empty()) return addresses;
+  return absl::NotFoundError(absl::StrCat("resolve ", Quoted(host), ": Name or service not known"));
+}
+
+absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address,
+                                          const NameOptions& options) {
+  return internal::LookUpName(address.ToNative(), options, address.ToString());
+}
+
 class SystemResolverImpl final : public Resolver {
  public:
   Coro<absl::StatusOr<Addresses>> Resolve(std::string host, uint16_t port,
                                           ResolveOptions options) override {
-    const auto job = [host, port, options] {
-      return internal::ResolveBlocking(host, port, options);
-    };
+    const auto job = [host, port, options] { return ResolveBlocking(host, port, options); };
     Future<absl::StatusOr<Addresses>> found = GetRunningLoop().RunInExecutor(&LookupPool(), job);
     co_return co_await std::move(found);
   }
 
   Coro<absl::StatusOr<NameInfo>> FindName(SocketAddress address, NameOptions options) override {
-    const auto job = [address, options] { return internal::FindNameBlocking(address, options); };
+    const auto job = [address, options] { return FindNameBlocking(address, options); };
     Future<absl::StatusOr<NameInfo>> found = GetRunningLoop().RunInExecutor(&LookupPool(), job);
     co_return co_await std::move(found);
   }
@@ -121,7 +153,7 @@ Coro<absl::StatusOr<Addresses>> GetAddrInfo(std::string host, uint16_t port, Res
                                             Resolver* resolver) {
   std::optional<absl::StatusOr<Addresses>> known = FindKnown(host, port, options);
   if (known.has_value()) co_return *std::move(known);
-  std::string what = absl::StrCat("\"", absl::CHexEscape(host), "\"");
+  std::string what = Quoted(host);
   Coro<absl::StatusOr<Addresses>> lookup =
       Choose(resolver)->Resolve(std::move(host), port, options);
   co_return co_await InTime(std::move(lookup), options.timeout, std::move(what));

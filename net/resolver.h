@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "weft/core/coro.h"
 #include "weft/net/socket_address.h"
+#include "weft/poller/sock_addr.h"
 #include "weft/poller/socket_api.h"
 
 namespace weft {
@@ -100,10 +101,13 @@ Coro<absl::StatusOr<NameInfo>> GetNameInfo(SocketAddress address,
 
 namespace internal {
 
-// What the system says, as long as that may take. Any thread.
-absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port,
-                                          const ResolveOptions& options);
-absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address, const NameOptions& options);
+// What the system says, as long as that may take; a message calls it `what`. Any thread.
+// Of addresses it may be any number, of any kind, with repetitions.
+absl::StatusOr<std::vector<SockAddr>> LookUpAddresses(const std::string& host,
+                                                      const ResolveOptions& options,
+                                                      const std::string& what);
+absl::StatusOr<NameInfo> LookUpName(const SockAddr& address, const NameOptions& options,
+                                    const std::string& what);
 
 // Tells one process from another: the threads of a pool do not survive a fork().
 int64_t ProcessNumber();

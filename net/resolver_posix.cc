@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/resolver.h"
@@ -17,7 +16,6 @@
 namespace weft::internal {
 namespace {
 
-// `what` is a quoted host, or an address.
 absl::Status ResolveError(int error, int system_error, const std::string& what) {
   const std::string tried = absl::StrCat("resolve ", what);
   switch (error) {
@@ -45,10 +43,9 @@ int NativeFamily(SocketAddress::Family family) {
 
 }  // namespace
 
-absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port,
-                                          const ResolveOptions& options) {
-  const std::string quoted = absl::StrCat("\"", absl::CHexEscape(host), "\"");
-  if (host.find('\0') != std::string::npos) return ResolveError(EAI_NONAME, 0, quoted);
+absl::StatusOr<std::vector<SockAddr>> LookUpAddresses(const std::string& host,
+                                                      const ResolveOptions& options,
+                                                      const std::string& what) {
   addrinfo hints = {};
   hints.ai_family = NativeFamily(options.family);
   hints.ai_socktype = options.type == SocketType::kDatagram ? SOCK_DGRAM : SOCK_STREAM;
@@ -56,28 +53,19 @@ absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port
   addrinfo* found = nullptr;
   errno = 0;
   const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (error != 0) return ResolveError(error, errno, quoted);
-
-  Addresses addresses;
+  if (error != 0) return ResolveError(error, errno, what);
+  std::vector<SockAddr> addresses;
   for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
-    SockAddr native;
-    native.length = std::min<uint32_t>(entry->ai_addrlen, SockAddr::kCapacity);
-    std::memcpy(native.bytes, entry->ai_addr, native.length);
-    SocketAddress address = SocketAddress::FromNative(native);
-    if (!address.is_ip()) continue;
-    address.set_port(port);
-    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
-      addresses.push_back(std::move(address));
-    }
+    SockAddr& address = addresses.emplace_back();
+    address.length = std::min<uint32_t>(entry->ai_addrlen, SockAddr::kCapacity);
+    std::memcpy(address.bytes, entry->ai_addr, address.length);
   }
   ::freeaddrinfo(found);
-  if (addresses.empty()) return ResolveError(EAI_NONAME, 0, quoted);
   return addresses;
 }
 
-absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address,
-                                          const NameOptions& options) {
-  const SockAddr native = address.ToNative();
+absl::StatusOr<NameInfo> LookUpName(const SockAddr& address, const NameOptions& options,
+                                    const std::string& what) {
   int flags = 0;
   if (options.numeric_host) flags |= NI_NUMERICHOST;
   if (options.numeric_service) flags |= NI_NUMERICSERV;
@@ -86,9 +74,9 @@ absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address,
   char host[NI_MAXHOST];
   char service[NI_MAXSERV];
   errno = 0;
-  const int error = ::getnameinfo(reinterpret_cast<const sockaddr*>(native.bytes), native.length,
+  const int error = ::getnameinfo(reinterpret_cast<const sockaddr*>(address.bytes), address.length,
                                   host, sizeof(host), service, sizeof(service), flags);
-  if (error != 0) return ResolveError(error, errno, address.ToString());
+  if (error != 0) return ResolveError(error, errno, what);
   return NameInfo(host, service);
 }
 

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "weft/net/errno_status.h"
 #include "weft/net/headers_windows.h"
@@ -15,8 +14,7 @@
 namespace weft::internal {
 namespace {
 
-// `what` is a quoted host, or an address. The words are glibc's: Windows' own are in the
-// language of the machine.
+// The words are glibc's: Windows' own are in the language of the machine.
 absl::Status ResolveError(int error, const std::string& what) {
   const std::string tried = absl::StrCat("resolve ", what);
   switch (error) {
@@ -47,43 +45,33 @@ int NativeFamily(SocketAddress::Family family) {
 
 }  // namespace
 
-absl::StatusOr<Addresses> ResolveBlocking(const std::string& host, uint16_t port,
-                                          const ResolveOptions& options) {
+absl::StatusOr<std::vector<SockAddr>> LookUpAddresses(const std::string& host,
+                                                      const ResolveOptions& options,
+                                                      const std::string& what) {
   SystemSocketApi();  // Starts Winsock.
-  const std::string quoted = absl::StrCat("\"", absl::CHexEscape(host), "\"");
-  if (host.find('\0') != std::string::npos) return ResolveError(EAI_NONAME, quoted);
+  std::vector<SockAddr> addresses;
   absl::StatusOr<std::wstring> wide = ToUtf16(host, "resolve");
-  if (!wide.ok()) return ResolveError(EAI_NONAME, quoted);
+  if (!wide.ok()) return addresses;  // Nobody has such a name.
   ADDRINFOW hints = {};
   hints.ai_family = NativeFamily(options.family);
   hints.ai_socktype = options.type == SocketType::kDatagram ? SOCK_DGRAM : SOCK_STREAM;
   hints.ai_flags = options.passive ? AI_PASSIVE : 0;
   ADDRINFOW* found = nullptr;
   const int error = ::GetAddrInfoW(wide->c_str(), nullptr, &hints, &found);
-  if (error != 0) return ResolveError(error, quoted);
-
-  Addresses addresses;
+  if (error != 0) return ResolveError(error, what);
   for (const ADDRINFOW* entry = found; entry != nullptr; entry = entry->ai_next) {
-    SockAddr native;
-    native.length =
+    SockAddr& address = addresses.emplace_back();
+    address.length =
         std::min<uint32_t>(static_cast<uint32_t>(entry->ai_addrlen), SockAddr::kCapacity);
-    std::memcpy(native.bytes, entry->ai_addr, native.length);
-    SocketAddress address = SocketAddress::FromNative(native);
-    if (!address.is_ip()) continue;
-    address.set_port(port);
-    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
-      addresses.push_back(std::move(address));
-    }
+    std::memcpy(address.bytes, entry->ai_addr, address.length);
   }
   ::FreeAddrInfoW(found);
-  if (addresses.empty()) return ResolveError(EAI_NONAME, quoted);
   return addresses;
 }
 
-absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address,
-                                          const NameOptions& options) {
+absl::StatusOr<NameInfo> LookUpName(const SockAddr& address, const NameOptions& options,
+                                    const std::string& what) {
   SystemSocketApi();  // Starts Winsock.
-  const SockAddr native = address.ToNative();
   int flags = 0;
   if (options.numeric_host) flags |= NI_NUMERICHOST;
   if (options.numeric_service) flags |= NI_NUMERICSERV;
@@ -91,10 +79,10 @@ absl::StatusOr<NameInfo> FindNameBlocking(const SocketAddress& address,
   if (options.type == SocketType::kDatagram) flags |= NI_DGRAM;
   wchar_t host[NI_MAXHOST];
   wchar_t service[NI_MAXSERV];
-  const int error = ::GetNameInfoW(reinterpret_cast<const sockaddr*>(native.bytes),
-                                   static_cast<socklen_t>(native.length), host, NI_MAXHOST, service,
-                                   NI_MAXSERV, flags);
-  if (error != 0) return ResolveError(error, address.ToString());
+  const int error = ::GetNameInfoW(reinterpret_cast<const sockaddr*>(address.bytes),
+                                   static_cast<socklen_t>(address.length), host, NI_MAXHOST,
+                                   service, NI_MAXSERV, flags);
+  if (error != 0) return ResolveError(error, what);
   return NameInfo(FromUtf16(host), FromUtf16(service));
 }
 

@@ -6,22 +6,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "weft/poller/native_handle.h"
 #include "weft/poller/operation.h"
+#include "weft/poller/would_block.h"
 
 namespace weft::internal {
 
 // The system calls behind operations, for backends that try first: in one place,
 // so that a test can put something between them and the kernel. All return >= 0
-// or a negated errno, and none is interrupted by a signal.
-
-// What cannot be done without waiting: the kernel's EAGAIN, or EINPROGRESS of a
-// connect. Apart from every errno, because EAGAIN can also be an outcome: that
-// of connecting to a Unix socket whose backlog is full, of which no readiness is
-// ever reported (unix(7)).
-inline constexpr int64_t kWouldBlock = std::numeric_limits<int64_t>::min();
+// or a negated errno, or `kWouldBlock`; none is interrupted by a signal.
 
 // Tries `op` once. Not for the wait operations, `kRecvLent` and `kRetire`.
 int64_t Perform(Operation* op);

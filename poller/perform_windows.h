@@ -6,18 +6,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "weft/poller/native_handle.h"
 #include "weft/poller/operation.h"
+#include "weft/poller/would_block.h"
 
 namespace weft::internal {
 
-// The calls of Winsock that do not wait, behind operations. All return >= 0 or a negated
-// errno.
-
-// What cannot be done without waiting.
-inline constexpr int64_t kWouldBlock = std::numeric_limits<int64_t>::min();
+// The calls of Winsock that do not wait, behind operations. All return >= 0, a negated errno,
+// or `kWouldBlock`.
 
 enum class FileKind : uint8_t {
   kUnknown,   // No file, or one that nobody can wait for: a console.

@@ -7,49 +7,21 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "weft/poller/standard_streams_posix.h"
 
 namespace weft::internal {
 
-namespace {
-
-// Async-signal-safe, as all that `Wake()` does.
-[[noreturn]] void Die() {
-  constexpr char kMessage[] =
-      "weft: cannot write to the pipe that wakes the event loop; was its descriptor closed, or is "
-      "write(2) forbidden? The loop could never be woken again.\n";
-  static_cast<void>(!::write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1));
-  std::abort();
+PipeWaker::~PipeWaker() {
+  if (read_fd_ >= 0) ::close(read_fd_);
 }
 
-void Signal(int fd) {
+bool PipeWaker::Signal(int fd) {
   const char byte = 0;
   while (::write(fd, &byte, 1) < 0) {
-    if (errno == EAGAIN) return;  // It is full, so it is readable.
-    if (errno != EINTR) Die();
+    if (errno == EAGAIN) return true;  // It is full, so it is readable.
+    if (errno != EINTR) return false;
   }
-}
-
-}  // namespace
-
-PipeWaker::~PipeWaker() {
-  const int fd = write_fd_.load(std::memory_order_relaxed);
-  if (fd < 0) return;
-  ::close(fd);
-  ::close(read_fd_);
-}
-
-void PipeWaker::Wake() noexcept {
-  const int saved_errno = errno;  // A signal handler must not change it.
-  wakes_.fetch_add(1, std::memory_order_release);
-  int fd = kUnopened;
-  if (!write_fd_.compare_exchange_strong(fd, kWokenUnopened, std::memory_order_acq_rel) &&
-      fd >= 0) {
-    Signal(fd);
-  }
-  errno = saved_errno;
+  return true;
 }
 
 int PipeWaker::Open() {
@@ -62,7 +34,7 @@ int PipeWaker::Open() {
     ::fcntl(fd, F_SETFL, O_NONBLOCK);
   }
   read_fd_ = fds[0];
-  if (write_fd_.exchange(fds[1], std::memory_order_acq_rel) == kWokenUnopened) Signal(fds[1]);
+  Adopt(fds[1]);
   return read_fd_;
 }
 
@@ -74,7 +46,7 @@ void PipeWaker::Drain() {
     if (count < 0 && errno == EINTR) continue;
     break;
   }
-  wakes_.load(std::memory_order_acquire);
+  Acquire();
 }
 
 }  // namespace weft::internal

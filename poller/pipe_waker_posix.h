@@ -4,26 +4,19 @@
 #ifndef WEFT_POLLER_PIPE_WAKER_POSIX_H_
 #define WEFT_POLLER_PIPE_WAKER_POSIX_H_
 
-#include <atomic>
-
-#include "weft/poller/waker.h"
+#include "weft/poller/descriptor_waker_posix.h"
 
 namespace weft::internal {
 
 // PipeWaker
 //
-// A waker over a pipe, for systems that have nothing better. The poller opens it
-// when it first sleeps; a wake before that is remembered.
+// A waker over a pipe, for systems that have nothing better.
 //
 // The poller watches the read end, and empties it when it is readable.
-class PipeWaker final : public Waker {
+class PipeWaker final : public DescriptorWaker {
  public:
-  PipeWaker() = default;
-  PipeWaker(const PipeWaker&) = delete;
-  PipeWaker& operator=(const PipeWaker&) = delete;
+  PipeWaker() : DescriptorWaker("pipe") {}
   ~PipeWaker() override;
-
-  void Wake() noexcept override;
 
   // The end to watch, opened now if it was not; or a negated errno. If there was a
   // wake already, it is readable. To be called by the poller's thread only, as the
@@ -37,13 +30,9 @@ class PipeWaker final : public Waker {
   void Drain();
 
  private:
-  static constexpr int kUnopened = -1;
-  static constexpr int kWokenUnopened = -2;
+  bool Signal(int fd) override;
 
   int read_fd_ = -1;
-  std::atomic<int> write_fd_{kUnopened};
-  // Only for the order: a race detector does not see it in write and read.
-  std::atomic<unsigned> wakes_{0};
 };
 
 }  // namespace weft::internal

@@ -28,6 +28,7 @@
 #include "absl/base/macros.h"
 #include "absl/base/optimization.h"
 #include "weft/poller/perform_posix.h"
+#include "weft/poller/would_block.h"
 
 namespace weft::internal {
 
@@ -135,7 +136,7 @@ void ReadinessTable::Cancel(Operation* op) {
   if (op->opcode != OpCode::kRecvLent || op->state != Operation::State::kDone) return;
   if (!NoteOf(op)->is_unfetched) return;
   op->result = -ECANCELED;
-  if (Entry* entry = TakeTurn(op)) KickIfWaiting(op->handle, entry);
+  if (Entry* entry = TakeTurn(op)) KickIfWaiting(entry);
 }
 
 void ReadinessTable::CancelAll() {
@@ -161,7 +162,7 @@ StartResult ReadinessTable::FetchLent(Operation* op, SlabPool* pool, Slab* slab)
     return parked;
   }
   Learn(entry, *op, result, block.size());
-  KickIfWaiting(op->handle, entry);
+  KickIfWaiting(entry);
   if (result > 0) *slab = std::move(block);
   return Done(op, result);
 }
@@ -191,18 +192,16 @@ bool ReadinessTable::Report(NativeHandle handle, uint32_t generation, Readiness 
 }
 
 void ReadinessTable::ServeKicked(ReadyQueue* done) {
-  int32_t next = kicked_first_;
-  kicked_first_ = kicked_last_ = kNobody;
-  while (next != kNobody) {
-    const NativeHandle handle = next;
-    Entry* entry = entries_.Find(handle);
-    next = entry->next_kicked;
-    entry->next_kicked = kNobody;
-    entry->is_kicked = false;
-    if (entry->mode != Mode::kEdge) continue;
-    for (Direction direction : {kRead, kWrite}) {
-      if (entry->maybe[direction]) Serve(handle, entry, direction, done);
+  // Whoever is kicked meanwhile has its turn in the next one.
+  const Entry* const last = kicked_.back();
+  while (Entry* entry = kicked_.Pop()) {
+    if (entry->mode == Mode::kEdge) {
+      for (Direction direction : {kRead, kWrite}) {
+        const Operation* op = entry->parked[direction].front();
+        if (op != nullptr && entry->maybe[direction]) Serve(op->handle, entry, direction, done);
+      }
     }
+    if (entry == last) return;
   }
 }
 
@@ -238,24 +237,6 @@ void ReadinessTable::WatchAgain() {
 ReadinessTable::Note* ReadinessTable::NoteOf(Operation* op) {
   static_assert(sizeof(Note) <= Operation::kBackendBytes && alignof(Note) <= 8);
   return std::launder(reinterpret_cast<Note*>(op->backend));
-}
-
-ReadinessTable::Direction ReadinessTable::DirectionOf(OpCode opcode) {
-  switch (opcode) {
-    case OpCode::kSend:
-    case OpCode::kSendMsg:
-    case OpCode::kConnect:
-    case OpCode::kWrite:
-    case OpCode::kFsync:
-    case OpCode::kWaitWritable:
-      return kWrite;
-    default:
-      return kRead;
-  }
-}
-
-bool ReadinessTable::IsWait(const Operation* op) {
-  return op->opcode == OpCode::kWaitReadable || op->opcode == OpCode::kWaitWritable;
 }
 
 uint8_t ReadinessTable::WaitingBits(const Entry& entry) {
@@ -302,18 +283,6 @@ void ReadinessTable::Finish(Operation* op, int64_t result, ReadyQueue* done) {
   op->state = Operation::State::kDone;
   --*pending_;
   done->PushBack(op);
-}
-
-void ReadinessTable::Kick(NativeHandle handle, Entry* entry) {
-  if (entry->is_kicked) return;
-  entry->is_kicked = true;
-  const int32_t number = static_cast<int32_t>(handle);
-  if (kicked_first_ == kNobody) {
-    kicked_first_ = number;
-  } else {
-    entries_.Find(kicked_last_)->next_kicked = number;
-  }
-  kicked_last_ = number;
 }
 
 // --- Watching ---
@@ -431,7 +400,7 @@ void ReadinessTable::Serve(NativeHandle handle, Entry* entry, Direction directio
   for (int served = 0; entry->maybe[direction]; ++served) {
     Operation* op = parked.front();
     if (op == nullptr || (direction == kRead && entry->has_lent)) return;
-    if (served == kMaxServed) return Kick(handle, entry);
+    if (served == kMaxServed) return kicked_.Push(entry);
 
     int64_t result = 0;
     if (IsWait(op)) {
@@ -478,9 +447,9 @@ ReadinessTable::Entry* ReadinessTable::TakeTurn(Operation* op) {
   return entry;
 }
 
-void ReadinessTable::KickIfWaiting(NativeHandle handle, Entry* entry) {
+void ReadinessTable::KickIfWaiting(Entry* entry) {
   if (entry->mode == Mode::kEdge && entry->maybe[kRead] && !entry->parked[kRead].empty()) {
-    Kick(handle, entry);
+    kicked_.Push(entry);
   }
 }
 

@@ -9,6 +9,8 @@
 
 #include "weft/core/intrusive_list.h"
 #include "weft/core/runnable.h"
+#include "weft/poller/direction.h"
+#include "weft/poller/entry_queue.h"
 #include "weft/poller/handle_table.h"
 #include "weft/poller/native_handle.h"
 #include "weft/poller/operation.h"
@@ -108,7 +110,7 @@ class ReadinessTable {
   bool Report(NativeHandle handle, uint32_t generation, Readiness readiness, ReadyQueue* done);
 
   // Whether a handle is known to have more for those who wait than was served.
-  bool has_kicked() const { return kicked_first_ != kNobody; }
+  bool has_kicked() const { return !kicked_.empty(); }
 
   // Serves them; to be called before each poll.
   void ServeKicked(ReadyQueue* done);
@@ -126,23 +128,19 @@ class ReadinessTable {
   void WatchAgain();
 
  private:
-  enum Direction : uint8_t { kRead = 0, kWrite = 1 };
   enum class Mode : uint8_t { kUnwatched, kLevel, kEdge };
   enum class Kind : uint8_t { kUnknown, kTcp, kOther };
-
-  static constexpr int32_t kNobody = -1;
 
   struct Entry {
     List<Operation> parked[2];
     uint32_t generation = 1;
-    int32_t next_kicked = kNobody;
     Mode mode = Mode::kUnwatched;
     Kind kind = Kind::kUnknown;
     uint8_t level = 0;             // Bits of the directions watched in `kLevel`.
     bool maybe[2] = {true, true};  // False: the kernel said no, and no report since.
     bool saw_exceptional = false;  // Sticky, for this registration.
     bool has_lent = false;         // One is announced and not fetched: others wait.
-    bool is_kicked = false;
+    Entry* next_kicked = nullptr;
   };
 
   // What the table keeps in an operation.
@@ -154,8 +152,6 @@ class ReadinessTable {
   };
 
   static Note* NoteOf(Operation* op);
-  static Direction DirectionOf(OpCode opcode);
-  static bool IsWait(const Operation* op);
   static uint8_t Bit(Direction direction) { return static_cast<uint8_t>(1 << direction); }
   static uint8_t WaitingBits(const Entry& entry);
   static bool MustWait(const Entry& entry, Direction direction);
@@ -178,8 +174,7 @@ class ReadinessTable {
   void Finish(Operation* op, int64_t result, ReadyQueue* done);
   void Announce(Entry* entry, Operation* op);
   Entry* TakeTurn(Operation* op);
-  void Kick(NativeHandle handle, Entry* entry);
-  void KickIfWaiting(NativeHandle handle, Entry* entry);
+  void KickIfWaiting(Entry* entry);
 
   void EndParked(Entry* entry, int64_t result);
   void Reset(Entry* entry);
@@ -190,8 +185,7 @@ class ReadinessTable {
   size_t* const pending_;
   HandleTable<Entry> entries_;
   uint64_t next_sequence_ = 0;
-  int32_t kicked_first_ = kNobody;
-  int32_t kicked_last_ = kNobody;
+  EntryQueue<Entry, &Entry::next_kicked> kicked_;  // They have more for those who wait.
 };
 
 }  // namespace weft::internal
