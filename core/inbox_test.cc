@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <latch>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -13,10 +12,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/latch.h"
 
 namespace weft {
 namespace {
 
+using internal::Latch;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using PushResult = Inbox::PushResult;
@@ -219,7 +220,7 @@ class InboxStressTest : public ::testing::Test {
   Inbox inbox_;
   std::vector<std::unique_ptr<Post[]>> posts_;
   std::vector<std::thread> threads_;
-  std::latch start_{kProducers};
+  Latch start_{kProducers};
   int next_number_[kProducers] = {};
   int ran_ = 0;
 };

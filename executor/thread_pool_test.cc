@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <latch>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -17,10 +16,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
+#include "weft/core/latch.h"
 
 namespace weft {
 namespace {
 
+using internal::Latch;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Pending = ExecutorShutdown::Pending;
@@ -74,8 +75,8 @@ class Blocker {
 
  private:
   struct Job {
-    std::latch began{1};
-    std::latch may_end{1};
+    Latch began{1};
+    Latch may_end{1};
   };
 
   const std::shared_ptr<Job> job_ = std::make_shared<Job>();
@@ -96,7 +97,7 @@ class DeathNote {
 
 TEST(ThreadPoolTest, RunsAJobOnAnotherThread) {
   std::thread::id where;
-  std::latch ran{1};
+  Latch ran{1};
   ThreadPool pool;
 
   pool.Submit([&] {
@@ -171,8 +172,8 @@ TEST(ThreadPoolTest, JobsSubmittedTogetherOverlap) {
   WaitUntilIdle(pool, 1);
 
   for (int round = 0; round < 100; ++round) {
-    std::latch all_begun{4};
-    std::latch all_ended{4};
+    Latch all_begun{4};
+    Latch all_ended{4};
     for (int i = 0; i < 4; ++i) {
       pool.Submit([&] {
         all_begun.arrive_and_wait();
@@ -260,7 +261,7 @@ TEST(ThreadPoolTest, WhatAJobThrowsIsReportedAndTheThreadGoesOn) {
 }
 
 TEST(ThreadPoolTest, AJobMaySubmitJobs) {
-  std::latch done{1};
+  Latch done{1};
   ThreadPool pool(AtMost(1));
 
   pool.Submit([&] { pool.Submit([&] { done.count_down(); }); });
@@ -346,7 +347,7 @@ TEST(ThreadPoolTest, ShutdownWithoutWaitingLeavesTheJobsRunning) {
 
 TEST(ThreadPoolTest, EndedIsCalledWhenTheLastJobHasEnded) {
   std::vector<std::string> log;
-  std::latch over{1};
+  Latch over{1};
   ThreadPool pool(AtMost(2));
   Blocker first(&pool), second(&pool);
   first.Begin();
@@ -379,7 +380,7 @@ TEST(ThreadPoolTest, EndedIsCalledAtOnceIfThereIsNothingToWaitFor) {
 }
 
 TEST(ThreadPoolTest, EveryShutdownIsTold) {
-  std::latch told{2};
+  Latch told{2};
   ThreadPool pool(AtMost(1));
   Blocker blocker(&pool);
 
@@ -394,7 +395,7 @@ TEST(ThreadPoolTest, EveryShutdownIsTold) {
 }
 
 TEST(ThreadPoolTest, TwoThreadsMayWaitForTheEnd) {
-  std::latch may_end{1};
+  Latch may_end{1};
   std::atomic<bool> ended = false;
   ThreadPool pool(AtMost(2));
   pool.Submit([&] {
@@ -416,7 +417,7 @@ TEST(ThreadPoolTest, TwoThreadsMayWaitForTheEnd) {
 
 TEST(ThreadPoolTest, AJobThatWaitsForItselfIsRefusedAndNothingHasChanged) {
   std::string error;
-  std::latch done{1};
+  Latch done{1};
   ThreadPool pool;
 
   pool.Submit([&] {
@@ -430,7 +431,7 @@ TEST(ThreadPoolTest, AJobThatWaitsForItselfIsRefusedAndNothingHasChanged) {
 
 TEST(ThreadPoolTest, APoolMayWaitForAnotherPoolInAJob) {
   bool ran = false;
-  std::latch done{1};
+  Latch done{1};
   ThreadPool outer;
 
   outer.Submit([&] {
@@ -446,8 +447,8 @@ TEST(ThreadPoolTest, APoolMayWaitForAnotherPoolInAJob) {
 }
 
 TEST(ThreadPoolTest, APoolDestroyedInItsOwnJobFinishesWhatIsPending) {
-  std::latch handed_over{1};
-  std::latch ran_after{1};
+  Latch handed_over{1};
+  Latch ran_after{1};
   auto pool = std::make_unique<ThreadPool>(AtMost(1));
   ThreadPool& same = *pool;
 
@@ -463,7 +464,7 @@ TEST(ThreadPoolTest, APoolDestroyedInItsOwnJobFinishesWhatIsPending) {
 
 TEST(ThreadPoolTest, AJobMayOwnThePool) {
   for (int round = 0; round < 100; ++round) {
-    std::latch over{1};
+    Latch over{1};
     auto pool = std::make_unique<ThreadPool>();
     ThreadPool& same = *pool;
 
@@ -477,7 +478,7 @@ TEST(ThreadPoolTest, AJobMayOwnThePool) {
 }
 
 TEST(ThreadPoolTest, APoolMayBeDestroyedWhenToldThatItHasEnded) {
-  std::latch over{1};
+  Latch over{1};
   auto pool = std::make_unique<ThreadPool>();
   ThreadPool& same = *pool;
   Blocker blocker(&same);

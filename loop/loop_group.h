@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdint>
 #include <exception>
-#include <latch>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +18,7 @@
 #include "weft/core/coro.h"
 #include "weft/core/errors.h"
 #include "weft/core/intrusive_list.h"
+#include "weft/core/latch.h"
 #include "weft/core/source_location.h"
 #include "weft/core/task.h"
 #include "weft/loop/environment.h"
@@ -239,7 +239,7 @@ class LoopGroup {
 
   const LoopGroupOptions options_;
   std::vector<std::unique_ptr<Member>> members_;
-  std::latch made_;  // The loops.
+  internal::Latch made_;  // The loops.
   std::atomic<uint32_t> next_{0};
   const std::shared_ptr<internal::ThreadFutureState<void>> ended_;
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <latch>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -20,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/clock.h"
 #include "weft/core/errors.h"
+#include "weft/core/latch.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/processors.h"
@@ -32,6 +32,7 @@
 namespace weft {
 namespace {
 
+using internal::Latch;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -143,7 +144,7 @@ TEST(LoopGroupTest, PostsBetweenLoopsKeepEachSendersOrder) {
     bool is_ordered = true;
   };
   std::vector<Receiver> receivers(kLoops);  // Each is touched by its own loop only.
-  std::latch all(kLoops);
+  Latch all(kLoops);
   const auto send = [&](int from) -> Coro<void> {
     for (int i = 0; i < kPosts; ++i) {
       for (int to = 0; to < kLoops; ++to) {
@@ -166,7 +167,7 @@ TEST(LoopGroupTest, PostsBetweenLoopsKeepEachSendersOrder) {
 TEST(LoopGroupTest, PostGoesToOneLoopAfterTheOther) {
   LoopGroup group(Loops(2));
   std::vector<int> counts(2, 0);  // Each is touched by its own loop only.
-  std::latch all(10);
+  Latch all(10);
   for (int i = 0; i < 10; ++i) {
     group.Post([&] {
       ++counts[group.loop(1).IsRunningHere() ? 1 : 0];
@@ -294,7 +295,7 @@ TEST(LoopGroupTest, GeneratorsAndExecutorsEndWithTheirLoop) {
 TEST(LoopGroupTest, StopCancelsTheMainsAndWaitsForTheirCleanup) {
   LoopGroup group(Loops(2));
   Record cleaned;
-  std::latch begun(2);
+  Latch begun(2);
   group.RunOnEach([&](int index) -> Coro<void> {
     begun.count_down();
     Outcome<void> slept = co_await NoThrow(Sleep(absl::InfiniteDuration()));
@@ -314,7 +315,7 @@ TEST(LoopGroupTest, StopCancelsTheMainsAndWaitsForTheirCleanup) {
 
 TEST(LoopGroupTest, OtherTasksGoOnWhileAMainCleansUp) {
   LoopGroup group(Loops(1));
-  std::latch begun(1);
+  Latch begun(1);
   bool is_answered = false;
   group.RunOnEach([&](int) -> Coro<void> {
     Future<int> answer = GetRunningLoop().CreateFuture<int>();
@@ -338,7 +339,7 @@ TEST(LoopGroupTest, OtherTasksGoOnWhileAMainCleansUp) {
 
 TEST(LoopGroupTest, AbortDoesNotWaitForTheMainsCleanup) {
   LoopGroup group(Loops(2));
-  std::latch cleaning(2);
+  Latch cleaning(2);
   group.RunOnEach([&](int) -> Coro<void> {
     Outcome<void> slept = co_await NoThrow(Sleep(absl::InfiniteDuration()));
     cleaning.count_down();
@@ -358,7 +359,7 @@ TEST(LoopGroupTest, ItMayBeDestroyedWithoutStopping) {
   Record ended;
   {
     LoopGroup group(Loops(2));
-    std::latch begun(2);
+    Latch begun(2);
     group.RunOnEach([&](int index) -> Coro<void> {
       begun.count_down();
       Outcome<void> slept = co_await NoThrow(Sleep(absl::InfiniteDuration()));
@@ -374,7 +375,7 @@ TEST(LoopGroupTest, ItMayBeDestroyedWithoutStopping) {
 
 TEST(LoopGroupTest, AMainThatHasNotBegunIsCancelledWhereItFirstWaits) {
   LoopGroup group(Loops(1));
-  std::latch may_go_on(1);
+  Latch may_go_on(1);
   bool has_begun = false;
   group.loop(0).Post([&] { may_go_on.wait(); });
   auto futures = group.RunOnEach([&has_begun](int) -> Coro<void> {
@@ -437,7 +438,7 @@ TEST(LoopGroupTest, ManyThreadsMayUseItWhileItStops) {
   for (int round = 0; round < 20; ++round) {
     LoopGroup group(Loops(2));
     std::vector<std::thread> users;
-    std::latch begun(4);
+    Latch begun(4);
     for (int i = 0; i < 4; ++i) {
       users.emplace_back([&group, &begun, i] {
         begun.count_down();
@@ -491,12 +492,12 @@ struct Stubborn {
     co_await Sleep(absl::InfiniteDuration());
     slept.value();
   }
-  std::latch* cleaning;
+  Latch* cleaning;
 };
 
 WEFT_TEST_IN_REAL_TIME(LoopGroupTest, CancellingTheWaitStopsTheGroupAndTwiceAbortsIt) {
   LoopGroup group(Loops(2));
-  std::latch cleaning(2);
+  Latch cleaning(2);
   group.RunOnEach(Stubborn{&cleaning});
   Task<void> waiting = CreateTask(group.WaitDone());
   co_await Yield();
@@ -512,7 +513,7 @@ WEFT_TEST_IN_REAL_TIME(LoopGroupTest, CancellingTheWaitStopsTheGroupAndTwiceAbor
 
 WEFT_TEST_IN_REAL_TIME(LoopGroupTest, ASignalStopsItAndAnotherAbortsIt) {
   LoopGroup group(Loops(2));
-  std::latch cleaning(2);
+  Latch cleaning(2);
   group.RunOnEach(Stubborn{&cleaning});
   Task<int> running = CreateTask(group.RunUntilSignal(SignalSet(SIGTERM, SIGINT)));
   co_await Yield();

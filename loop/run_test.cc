@@ -5,7 +5,6 @@
 
 #include <signal.h>
 
-#include <latch>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -19,6 +18,7 @@
 #include "weft/core/async_generator.h"
 #include "weft/core/context_var.h"
 #include "weft/core/gather.h"
+#include "weft/core/latch.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/to_thread.h"
@@ -27,6 +27,7 @@
 namespace weft {
 namespace {
 
+using internal::Latch;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -335,13 +336,13 @@ TEST_F(RunTest, ClosingTakesExactlyFiveRoundsWithNothingLeftOver) {  // hops: Ru
 }
 
 // Lets the job go on only when it is cleaned up itself, at the end of the run.
-Coro<void> LetsGoWhenCancelled(std::vector<std::string>* log, std::latch* may_end) {
+Coro<void> LetsGoWhenCancelled(std::vector<std::string>* log, Latch* may_end) {
   Outcome<void> outcome = co_await NoThrow(Sleep(absl::InfiniteDuration()));
   log->push_back("task cancelled");
   may_end->count_down();
   outcome.value();
 }
-Coro<int> StartSlowJob(std::vector<std::string>* log, std::latch* may_end) {
+Coro<int> StartSlowJob(std::vector<std::string>* log, Latch* may_end) {
   (void)CreateTask(LetsGoWhenCancelled(log, may_end));
   (void)ToThread([log, may_end] {
     may_end->wait();
@@ -353,7 +354,7 @@ Coro<int> StartSlowJob(std::vector<std::string>* log, std::latch* may_end) {
 }
 
 TEST_F(RunTest, WaitsForTheDefaultExecutor) {  // EXEC 300, A-50, A-72
-  std::latch may_end(1);
+  Latch may_end(1);
   EXPECT_EQ(weft::Run(StartSlowJob(&log_, &may_end), options_), 1);
   EXPECT_THAT(log_, ElementsAre("main ends", "task cancelled", "job done"));
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <coroutine>
-#include <latch>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -18,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/context_var.h"
+#include "weft/core/latch.h"
 #include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/executor/thread_pool.h"
@@ -30,6 +30,7 @@
 namespace weft {
 namespace {
 
+using internal::Latch;
 using ::testing::ElementsAre;
 
 // -- THR: posts.
@@ -58,7 +59,7 @@ TEST(ThreadsTest, PostsOfOneThreadRunInOrderOnTheLoopsThread) {  // THR 31, A-67
 
 TEST(ThreadsTest, APostWakesALoopThatSleeps) {  // THR 32
   std::unique_ptr<EventLoop> loop = *EventLoop::Create();
-  std::latch running(1);
+  Latch running(1);
   loop->CallSoon([&] { running.count_down(); });
   loop->CallLater(absl::Seconds(100), [] { ADD_FAILURE() << "slept through the post"; });
   std::thread poster([&] {
@@ -166,7 +167,7 @@ TEST(ThreadsTest, ALatePostIsRefusedAndNothingLeaks) {  // THR 37
   for (int round = 0; round < 20; ++round) {
     std::unique_ptr<EventLoop> loop = *EventLoop::Create();
     std::atomic<bool> refused{false};
-    std::latch begun(1);
+    Latch begun(1);
     std::thread poster([&, ref = loop->Ref()] {
       bool told = false;
       while (!refused) {
@@ -530,7 +531,7 @@ TEST(ThreadsTest, ManyThreadsMayPostAllocateAndEnd) {
 // -- EXEC: jobs.
 
 WEFT_TEST(ToThreadTest, TheLoopGoesOnWhileAJobRuns) {  // EXEC 297, A-70
-  std::latch may_end(1);
+  Latch may_end(1);
   Future<int> job = ToThread([&] {
     may_end.wait();
     return 1 + 2;
@@ -570,7 +571,7 @@ WEFT_TEST(ToThreadTest, SeesCopiesOfTheContextVariables) {  // A-70, CTX 316
 }
 
 WEFT_TEST(ToThreadTest, JobsOverlap) {  // EXEC 298
-  std::latch all_here(4);
+  Latch all_here(4);
   std::vector<Future<void>> jobs;
   for (int i = 0; i < 4; ++i) {
     jobs.push_back(ToThread([&all_here] {
@@ -581,7 +582,7 @@ WEFT_TEST(ToThreadTest, JobsOverlap) {  // EXEC 298
 }
 
 WEFT_TEST(ToThreadTest, ACancelledAwaitEndsAtOnceAndTheJobGoesOn) {  // EXEC 299
-  std::latch begun(1), may_end(1);
+  Latch begun(1), may_end(1);
   std::atomic<bool> ended{false};
   Future<void> job = ToThread([&] {
     begun.count_down();
@@ -603,7 +604,7 @@ WEFT_TEST(ToThreadTest, AJobThatWasCancelledBeforeItBeganDoesNotRun) {
   ThreadPoolOptions options;
   options.max_threads = 1;
   ThreadPool pool(options);
-  std::latch may_end(1);
+  Latch may_end(1);
   EventLoop& loop = GetRunningLoop();
   Future<void> first = loop.RunInExecutor(&pool, [&] { may_end.wait(); });
   std::atomic<bool> ran{false};
@@ -634,7 +635,7 @@ WEFT_TEST(ToThreadTest, AnExecutorThatWasSetIsUsed) {  // EXEC 301
   ThreadPool pool(options);
   EventLoop& loop = GetRunningLoop();
   loop.SetDefaultExecutor(&pool);
-  std::latch may_end(1);
+  Latch may_end(1);
   Future<void> first = ToThread([&] { may_end.wait(); });
   Future<void> second = loop.RunInExecutor(nullptr, [] {});
   WEFT_EXPECT_EQ(&loop.DefaultExecutor(), &pool);

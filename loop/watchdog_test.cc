@@ -4,7 +4,6 @@
 #include "weft/loop/watchdog.h"
 
 #include <csignal>
-#include <latch>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/errors.h"
+#include "weft/core/latch.h"
 #include "weft/core/sleep.h"
 #include "weft/loop/event_loop.h"
 #include "weft/loop/loop_progress.h"
@@ -23,6 +23,7 @@
 namespace weft {
 namespace {
 
+using internal::Latch;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -53,7 +54,7 @@ class WatchdogTest : public ::testing::Test {
 
   std::unique_ptr<EventLoop> loop_;
   WatchdogOptions options_;
-  std::latch reported_{1};
+  Latch reported_{1};
   size_t reports_wanted_ = 1;
   std::mutex mutex_;
   std::vector<BlockedLoop> reports_;
