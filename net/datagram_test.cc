@@ -44,6 +44,20 @@ using MaybeDatagram = absl::StatusOr<Datagram>;
 class DatagramTest : public NetTest {};
 class UnixDatagramTest : public UnixNetTest {};
 
+class UnreachablePortTest : public NetTest {
+ protected:
+  void SetUp() override {
+    if (!TellsOfUnreachablePorts()) GTEST_SKIP() << "this system may not tell";
+  }
+};
+
+class MulticastTest : public NetTest {
+ protected:
+  void SetUp() override {
+    if (!HasMulticast()) GTEST_SKIP() << "this system has no multicast";
+  }
+};
+
 Coro<Datagram> Open(DatagramOptions options = DatagramOptions()) {
   if (options.local_address.is_none()) options.local_address = SocketAddress::Ipv4Loopback(0);
   MaybeDatagram endpoint = co_await OpenDatagram(options);
@@ -125,7 +139,7 @@ WEFT_TEST_F(DatagramTest, WaitsForWhatComes) {
 }
 
 // UDP 262: the error is told, and that is all.
-WEFT_TEST_F(DatagramTest, APortThatNobodyListensAtIsAnErrorAndNotTheEnd) {
+WEFT_TEST_F(UnreachablePortTest, IsAnErrorAndNotTheEnd) {
   Datagram gone = co_await Open();
   const SocketAddress address = AddressOf(gone);
   Datagram client = co_await OpenTo(address);
@@ -152,6 +166,20 @@ WEFT_TEST_F(DatagramTest, APortThatNobodyListensAtIsAnErrorAndNotTheEnd) {
   WEFT_EXPECT_OK(sent);
   std::string text = co_await Next(back);
   EXPECT_EQ(text, "z");
+}
+
+WEFT_TEST_F(UnreachablePortTest, TellsWhoWaits) {
+  Datagram gone = co_await Open();
+  Datagram client = co_await OpenTo(AddressOf(gone));
+  gone.Close();
+  co_await Rounds(2);
+
+  Task<std::string> waiting = CreateTask(Next(client));
+  co_await Rounds(3);
+  absl::Status sent = co_await client.Send("x");
+  WEFT_EXPECT_OK(sent);
+  std::string end = co_await std::move(waiting);
+  EXPECT_THAT(end, HasSubstr("ECONNREFUSED"));
 }
 
 // UDP 263.
@@ -413,7 +441,7 @@ WEFT_TEST_F(UnixDatagramTest, SegmentsWithoutTheKernelsHelp) {
 
 // UDP 262, of every way to send: what has become of an earlier datagram is told, once,
 // and is no reason to try it in another way.
-WEFT_TEST_F(DatagramTest, EveryWayToSendTellsWhatBecameOfTheLastOne) {
+WEFT_TEST_F(UnreachablePortTest, EveryWayToSendTellsWhatBecameOfTheLastOne) {
   Datagram gone = co_await Open();
   Datagram client = co_await OpenTo(AddressOf(gone));
   gone.Close();
@@ -506,39 +534,69 @@ WEFT_TEST_F(DatagramTest, WhatACancelledReceiveHadIsPassedOn) {
   }
 }
 
-WEFT_TEST_F(DatagramTest, MulticastReachesTheMembers) {
-  const uint32_t loopback = internal::InterfaceNumber("lo");
-  const SocketAddress group = SocketAddress::FromHost("239.255.77.7", 0).value();
+// An endpoint at the port of `address`, or at any if it has none.
+Coro<Datagram> OpenMember(const SocketAddress& address) {
   DatagramOptions options;
-  options.local_address = SocketAddress::Ipv4Any(0);
-  options.reuse_address = true;
-  Datagram first = co_await Open(options);
-  SocketAddress address = group;
-  address.set_port(AddressOf(first).port());
-  options.local_address.set_port(address.port());
-  Datagram second = co_await Open(options);
+  options.local_address = SocketAddress::Ipv4Any(address.port());
+  options.reuse_address = CanSharePorts();
+  Datagram endpoint = co_await Open(options);
+  co_return endpoint;
+}
+
+Coro<Datagram> OpenMulticastSender(uint32_t interface_number) {
+  Datagram sender = co_await Open();
+  WEFT_EXPECT_OK(sender.socket().SetOption(SocketOption::kMulticastInterface,
+                                           static_cast<int>(interface_number)));
+  co_return sender;
+}
+
+WEFT_TEST_F(MulticastTest, ReachesAMemberUntilItLeaves) {
+  const uint32_t loopback = internal::InterfaceNumber("lo");
+  SocketAddress group = SocketAddress::FromHost("239.255.77.7", 0).value();
+  Datagram member = co_await OpenMember(group);
+  group.set_port(AddressOf(member).port());
+  WEFT_ASSERT_OK(member.JoinGroup(group, loopback));
+  Datagram sender = co_await OpenMulticastSender(loopback);
+
+  absl::Status sent = co_await sender.SendTo("all", group);
+  WEFT_EXPECT_OK(sent);
+  std::string text = co_await Next(member);
+  EXPECT_EQ(text, "all");
+
+  WEFT_EXPECT_OK(member.LeaveGroup(group, loopback));
+  sent = co_await sender.SendTo("none", group);
+  WEFT_EXPECT_OK(sent);
+  bool is_silent = co_await IsSilent(member);
+  EXPECT_TRUE(is_silent);
+  EXPECT_FALSE(member.LeaveGroup(group, loopback).ok());
+  absl::Status no_group = member.JoinGroup(SocketAddress::Ipv4Loopback(0), loopback);
+  EXPECT_THAT(std::string(no_group.message()), HasSubstr("127.0.0.1"));
+}
+
+WEFT_TEST_F(MulticastTest, ReachesAllMembers) {
+  if (!CanSharePorts()) co_return;
+  const uint32_t loopback = internal::InterfaceNumber("lo");
+  SocketAddress group = SocketAddress::FromHost("239.255.77.7", 0).value();
+  Datagram first = co_await OpenMember(group);
+  group.set_port(AddressOf(first).port());
+  Datagram second = co_await OpenMember(group);
   WEFT_ASSERT_OK(first.JoinGroup(group, loopback));
   WEFT_EXPECT_OK(second.JoinGroup(group, loopback));
-  Datagram sender = co_await Open();
-  WEFT_EXPECT_OK(
-      sender.socket().SetOption(SocketOption::kMulticastInterface, static_cast<int>(loopback)));
+  Datagram sender = co_await OpenMulticastSender(loopback);
 
-  absl::Status sent = co_await sender.SendTo("all", address);
+  absl::Status sent = co_await sender.SendTo("all", group);
   WEFT_EXPECT_OK(sent);
   std::string one = co_await Next(first);
   std::string two = co_await Next(second);
   EXPECT_EQ(one + two, "allall");
 
   WEFT_EXPECT_OK(second.LeaveGroup(group, loopback));
-  sent = co_await sender.SendTo("one", address);
+  sent = co_await sender.SendTo("one", group);
   WEFT_EXPECT_OK(sent);
   one = co_await Next(first);
   EXPECT_EQ(one, "one");
   bool is_silent = co_await IsSilent(second);
   EXPECT_TRUE(is_silent);
-  EXPECT_FALSE(second.LeaveGroup(group, loopback).ok());
-  absl::Status no_group = second.JoinGroup(SocketAddress::Ipv4Loopback(0), loopback);
-  EXPECT_THAT(std::string(no_group.message()), HasSubstr("127.0.0.1"));
 }
 
 WEFT_TEST_F(DatagramTest, BroadcastHasToBeAllowed) {

@@ -34,6 +34,16 @@ bool HasUnixSockets();
 // Whether several sockets may have one port.
 bool CanSharePorts();
 
+// Whether sockets may join groups.
+bool HasMulticast();
+
+// Whether a connection that is reset while nobody reads says so to the next who does.
+bool KeepsResets();
+
+// Whether it is told for sure that nobody listens at the port a datagram was for: to whoever
+// waits, or else to whoever sends or receives next.
+bool TellsOfUnreachablePorts();
+
 // A test that fails if it leaks a descriptor. A thread that has done something for a loop
 // may hold that by which it was woken for a moment longer than the loop lives.
 class NetTest : public ::testing::Test {

@@ -26,6 +26,12 @@ bool HasUnixSockets() { return true; }
 
 bool CanSharePorts() { return true; }
 
+bool HasMulticast() { return true; }
+
+bool KeepsResets() { return true; }
+
+bool TellsOfUnreachablePorts() { return true; }
+
 ShortDirectory::ShortDirectory() : path_("/tmp/weft.XXXXXX") {
   EXPECT_NE(::mkdtemp(path_.data()), nullptr);
 }

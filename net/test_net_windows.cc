@@ -48,6 +48,10 @@ std::vector<OpenHandle> HandlesOfThisProcess() {
   return ours;
 }
 
+bool IsWine() {
+  return ::GetProcAddress(::GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
+}
+
 }  // namespace
 
 // A thread, a mutex and the like come and go with what the system does by itself; sockets
@@ -74,6 +78,17 @@ bool IsInherited(NativeHandle handle) {
 bool HasUnixSockets() { return false; }
 
 bool CanSharePorts() { return false; }
+
+// Wine 8 knows no MCAST_JOIN_GROUP, which alone takes an interface by its number.
+bool HasMulticast() { return !IsWine(); }
+
+// Wine 8 takes the error of a socket for itself when no request waits for it: recv() says 0,
+// again and again, and WSARecv() 0 bytes. Windows says WSAECONNRESET.
+bool KeepsResets() { return !IsWine(); }
+
+// Of Windows it is documented for who receives, and not for who sends. Wine 8 forgets some: recv()
+// says WSAEWOULDBLOCK, a WSARecv() that waits goes on waiting, until another has been sent.
+bool TellsOfUnreachablePorts() { return false; }
 
 ShortDirectory::ShortDirectory() {
   char folder[MAX_PATH];
