@@ -40,7 +40,9 @@
 //     that is why the ring is not registered with its thread (which would save some
 //     nanoseconds a call), as such a ring cannot be closed from elsewhere.
 //   * What workers of the kernel are at (a file, at an offset) does not end with the ring:
-//     its end is waited for (`uring_end_linux`).
+//     its end is waited for (`uring_end_linux`). So it is if a listener accepts there: the
+//     kernel wakes one request for each connection, and if that is one of a ring that is
+//     being closed, but is not yet, the next one never hears of it.
 
 #include "weft/poller/io_uring_poller.h"
 
@@ -419,6 +421,7 @@ int64_t IoUringPoller::AskListener(Entry* entry) {
   }
   Listener* listener = entry->listener.get();
   if (listener->is_armed) return kAsked;
+  if (!end_.is_held()) HoldEnd();
   uring::Sqe* sqe = NextSqe();
   if (sqe == nullptr) return kWouldBlock;
   sqe->opcode = uring::kOpAccept;
@@ -916,18 +919,22 @@ void IoUringPoller::HoldEnd() {
 int IoUringPoller::MoveHere() {
   Reap(&ended_);
   const uint32_t submitted = submissions_ - ring_.unsubmitted();
-  bool has_workers = false;
+  bool has_workers = false, has_listeners = !orphan_listeners_.empty();
   const auto look = [&](Operation* op) {
     if (!internal::IsForWorkers(*op)) return;
     has_workers |= static_cast<int32_t>(submitted - NoteOf(op)->place) >= 0;
   };
-  entries_.ForEach([&](NativeHandle, Entry* entry) { ForEachInFlight(entry, look); });
+  entries_.ForEach([&](NativeHandle, Entry* entry) {
+    ForEachInFlight(entry, look);
+    has_listeners |= entry->listener != nullptr && entry->listener->is_armed;
+  });
   for (Operation* op = orphans_.front(); op != nullptr; op = orphans_.Next(op)) look(op);
   if (has_workers && !end_.is_held()) return -EXDEV;
   ring_.Close();
-  const int error = has_workers ? end_.Wait() : 0;
+  int error = 0;
+  if (has_workers || (has_listeners && end_.is_held())) error = end_.Wait();
   end_.Forget();
-  if (error != 0) return error;
+  if (error != 0 && has_workers) return error;
   for (Operation* op : quiet_) {
     if (op != nullptr) NoteOf(op)->is_quiet = false;
   }
