@@ -213,7 +213,6 @@ class IoUringPoller final : public CompletionPoller<Entry, Note> {
   int Enter(const Uring::Wait& wait);
   int MoveHere();
   void AskAnew(Operation* op);
-  void HoldEnd();
 
   const IoUringPollerOptions options_;
   Uring ring_;
@@ -421,7 +420,6 @@ int64_t IoUringPoller::AskListener(Entry* entry) {
   }
   Listener* listener = entry->listener.get();
   if (listener->is_armed) return kAsked;
-  if (!end_.is_held()) HoldEnd();
   uring::Sqe* sqe = NextSqe();
   if (sqe == nullptr) return kWouldBlock;
   sqe->opcode = uring::kOpAccept;
@@ -446,16 +444,13 @@ int64_t IoUringPoller::Ask(Entry* entry, Operation* op) {
       return AskListener(entry);
     case OpCode::kSend:
     case OpCode::kConnect:
+    case OpCode::kFsync:
       break;
     case OpCode::kSendMsg:
       if (!NewHeader(op)) return -ENOMEM;
       break;
-    case OpCode::kFsync:
-      if (!end_.is_held()) HoldEnd();
-      break;
     case OpCode::kWrite:
       if (MustPerform(op)) return AskPerformed(op);
-      if (internal::IsForWorkers(*op) && !end_.is_held()) HoldEnd();
       break;
     default:  // What receives.
       if (starved_.Has(entry)) return kAsked;
@@ -464,8 +459,6 @@ int64_t IoUringPoller::Ask(Entry* entry, Operation* op) {
         if (error != 0) return error;
       } else if (op->opcode == OpCode::kRecvMsg) {
         if (!NewHeader(op)) return -ENOMEM;
-      } else if (internal::IsForWorkers(*op) && !end_.is_held()) {
-        HoldEnd();
       }
       break;
   }
@@ -870,7 +863,10 @@ int IoUringPoller::Open() {
     ring_.Close();
     return failed;
   }
-  waker_->Open();  // When a server has used up its descriptors, it is too late for it.
+  // When a server has used up its descriptors, it is too late for these. Without them it
+  // works just as well, on this thread.
+  waker_->Open();
+  end_.Hold(&ring_);
   return 0;
 }
 
@@ -907,11 +903,6 @@ int IoUringPoller::Enter(const Uring::Wait& wait) {
   return error == -EEXIST ? MoveHere() : error;
 }
 
-// Without one it works just as well, on this thread.
-void IoUringPoller::HoldEnd() {
-  if (end_.Hold(&ring_) == -EEXIST && MoveHere() == 0) end_.Hold(&ring_);
-}
-
 // The loop runs on another thread than before. Its ring can be closed from here, which
 // ends what is in flight before it has done anything; all of that is asked of a new
 // ring. Only what workers of the kernel are at has to be waited for. How that ended
@@ -931,10 +922,10 @@ int IoUringPoller::MoveHere() {
   for (Operation* op = orphans_.front(); op != nullptr; op = orphans_.Next(op)) look(op);
   if (has_workers && !end_.is_held()) return -EXDEV;
   ring_.Close();
-  int error = 0;
-  if (has_workers || (has_listeners && end_.is_held())) error = end_.Wait();
+  const bool has_ended = !end_.is_held() || !(has_workers || has_listeners) ||
+                         end_.Wait(absl::Seconds(has_workers ? 30 : 1));
   end_.Forget();
-  if (error != 0 && has_workers) return error;
+  if (!has_ended && has_workers) return -EXDEV;
   for (Operation* op : quiet_) {
     if (op != nullptr) NoteOf(op)->is_quiet = false;
   }

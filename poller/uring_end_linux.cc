@@ -10,29 +10,26 @@
 
 #include <utility>
 
+#include "weft/poller/standard_streams_posix.h"
+
 namespace weft::internal {
 
-int UringEnd::Hold(Uring* ring) {
+void UringEnd::Hold(Uring* ring) {
   int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) < 0) return -errno;
+  if (::pipe2(fds, O_CLOEXEC) < 0 || AboveStandardStreams(fds) != 0) return;
   const int error = ring->Register(uring::kRegisterFiles, &fds[1], 1);
   ::close(fds[1]);
-  if (error == 0) {
-    fd_ = fds[0];
-  } else {
-    ::close(fds[0]);
-  }
-  return error;
+  fd_ = fds[0];
+  if (error != 0) Forget();
 }
 
-int UringEnd::Wait() {
-  constexpr int kPatienceMilliseconds = 30'000;
+bool UringEnd::Wait(absl::Duration patience) {
   pollfd entry = {fd_, 0, 0};
   int count;
   do {
-    count = ::poll(&entry, 1, kPatienceMilliseconds);
+    count = ::poll(&entry, 1, static_cast<int>(absl::ToInt64Milliseconds(patience)));
   } while (count < 0 && errno == EINTR);
-  return count == 1 ? 0 : -EXDEV;
+  return count == 1;
 }
 
 void UringEnd::Forget() {

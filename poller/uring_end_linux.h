@@ -4,6 +4,7 @@
 #ifndef WEFT_POLLER_URING_END_LINUX_H_
 #define WEFT_POLLER_URING_END_LINUX_H_
 
+#include "absl/time/time.h"
 #include "weft/poller/uring_linux.h"
 
 namespace weft::internal {
@@ -23,15 +24,14 @@ class UringEnd {
   UringEnd& operator=(const UringEnd&) = delete;
   ~UringEnd() { Forget(); }
 
-  // From now on it can be waited for. 0, or a negated errno: -EEXIST is that of
-  // another thread.
-  int Hold(Uring* ring);
+  // From now on it can be waited for, if there are descriptors for that. Once for each ring.
+  void Hold(Uring* ring);
   bool is_held() const { return fd_ >= 0; }
 
   // Waits until the ring, which was closed, is freed. A child process that was forked and
-  // has not executed anything keeps it, so there is an end to patience: -EXDEV.
+  // has not executed anything keeps it, so there is an end to patience: false.
   // REQUIRES: `is_held()`.
-  int Wait();
+  bool Wait(absl::Duration patience);
 
   void Forget();
 
