@@ -148,7 +148,8 @@ void FutureState::OnUnreferenced() {
   }
   ++core->ending_futures;
   delete this;
-  if (ABSL_PREDICT_FALSE(--core->ending_futures == 0 && (core->has_unreferenced || core->refs == 0))) {
+  if (ABSL_PREDICT_FALSE(--core->ending_futures == 0 &&
+                         (core->has_unreferenced || core->refs == 0))) {
     EndOthers(core);
   }
 }

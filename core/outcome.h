@@ -100,8 +100,7 @@ class Outcome : public internal::OutcomeBase {
 
  public:
   Outcome() {}
-  Outcome(Outcome&& other) noexcept(std::is_nothrow_move_constructible_v<Storage>)
-      : OutcomeBase() {
+  Outcome(Outcome&& other) noexcept(std::is_nothrow_move_constructible_v<Storage>) : OutcomeBase() {
     MoveFrom(other);
   }
   Outcome(const Outcome& other)

@@ -245,8 +245,7 @@ class TaskStarter {
   }
   template <class F, class A, class B>
     requires CoroutineFunction<F, A, B>
-  auto CreateTask(F&& callable, A&& a, B&& b,
-                  SourceLocation location = SourceLocation::current()) {
+  auto CreateTask(F&& callable, A&& a, B&& b, SourceLocation location = SourceLocation::current()) {
     WEFT_CHECK_CLOSURE(F);
     return derived().StartCoro(
         CallToCoro(std::forward<F>(callable), std::forward<A>(a), std::forward<B>(b)), location);
@@ -315,8 +314,7 @@ auto CreateTask(F&& callable, A&& a, SourceLocation location = SourceLocation::c
 }
 template <class F, class A, class B>
   requires CoroutineFunction<F, A, B>
-auto CreateTask(F&& callable, A&& a, B&& b,
-                SourceLocation location = SourceLocation::current()) {
+auto CreateTask(F&& callable, A&& a, B&& b, SourceLocation location = SourceLocation::current()) {
   return internal::RunningTaskStarter().CreateTask(std::forward<F>(callable), std::forward<A>(a),
                                                    std::forward<B>(b), location);
 }
