@@ -85,11 +85,9 @@ namespace {
 using internal::CompletionEntry;
 using internal::CompletionNote;
 using internal::CompletionPoller;
-using internal::DirectionOf;
 using internal::EntryQueue;
 using internal::EventfdWaker;
 using internal::IoUringPollerOptions;
-using internal::IsWait;
 using internal::kAsked;
 using internal::kRead;
 using internal::kWouldBlock;
