@@ -64,8 +64,8 @@ TEST(RespTest, ArraysOfBulkStrings) {
 }
 
 TEST(RespTest, ABulkStringMayHoldAnything) {
-  const std::string value("\r\n$1\r\n\0*", 9);
-  EXPECT_THAT(ParseAll(absl::StrCat("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$9\r\n", value, "\r\n")),
+  const std::string value = absl::StrCat("\r\n$1\r\n", std::string(1, '\0'), "*");
+  EXPECT_THAT(ParseAll(absl::StrCat("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$8\r\n", value, "\r\n")),
               ElementsAre(Request{"SET", "", value}));
 }
 

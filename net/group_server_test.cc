@@ -33,7 +33,6 @@
 namespace weft {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class GroupServerTest : public NetTest {};
