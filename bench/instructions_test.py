@@ -21,11 +21,11 @@ PROGRAM = os.path.abspath(sys.argv[1])
 # Instructions an operation, and calls of malloc(). A round looks at the kernel after 50 us,
 # which under callgrind is earlier: that is what the bounds leave room for.
 BOUNDS = {
-    "post_chain": (140, 0),
-    "post_batch": (74, 0),
+    "post_chain": (118, 0),
+    "post_batch": (60, 0),
     "switch_2": (150, 0),
     "switch_1000": (106, 0),
-    "spawn": (378, 0),
+    "spawn": (310, 0),
 }
 FEW, MANY = 20_000, 120_000
 

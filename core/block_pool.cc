@@ -11,16 +11,15 @@ namespace {
 
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER) || \
     defined(ABSL_HAVE_MEMORY_SANITIZER)
-constexpr size_t kLimit = 0;
+constexpr ptrdiff_t kLimit = 0;
 #else
-constexpr size_t kLimit = size_t{16} << 20;
+constexpr ptrdiff_t kLimit = ptrdiff_t{16} << 20;
 #endif
 
 // Gives a thread's blocks back when it ends. Blocks that are freed later still go straight to
-// the heap: the limit is zero.
+// the heap: there is no room.
 void EmptyCache() {
   BlockCache& cache = block_cache;
-  cache.limit = 0;
   for (FreeBlockNode*& list : cache.lists) {
     while (list != nullptr) {
       FreeBlockNode* node = list;
@@ -28,7 +27,7 @@ void EmptyCache() {
       ::operator delete(node);
     }
   }
-  cache.bytes = 0;
+  cache.room = 0;
 }
 
 constinit thread_local ThreadExitHook empty_cache(&EmptyCache);
@@ -41,11 +40,17 @@ constinit thread_local BlockCache block_cache;
 
 void* AllocateBlockSlowly(size_t size) { return ::operator new(RoundUp(size)); }
 
+// The size of one that a list would take has been taken from the room.
 void FreeBlockSlowly(void* block, size_t size) noexcept {
-  if (kLimit > 0 && block_cache.limit == 0 && empty_cache.Register()) {
-    block_cache.limit = kLimit;
-    FreeBlock(block, size);
-    return;
+  BlockCache& cache = block_cache;
+  if (size <= kBlockClasses * kBlockGrain) {
+    cache.room += static_cast<ptrdiff_t>(RoundUp(size));
+    if (kLimit > 0 && !cache.is_in_use && empty_cache.Register()) {
+      cache.is_in_use = true;
+      cache.room = kLimit;
+      FreeBlock(block, size);
+      return;
+    }
   }
   ::operator delete(block);
 }

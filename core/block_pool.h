@@ -36,8 +36,8 @@ struct FreeBlockNode {
 // in a thread's life without a check.
 struct BlockCache {
   FreeBlockNode* lists[kBlockClasses] = {};
-  size_t bytes = 0;
-  size_t limit = 0;  // Until the thread's first slow call, and after its end.
+  ptrdiff_t room = 0;      // For so many bytes more, as soon as it is in use.
+  bool is_in_use = false;  // From then on it will be emptied when the thread ends.
 };
 
 extern constinit thread_local BlockCache block_cache;
@@ -45,32 +45,32 @@ extern constinit thread_local BlockCache block_cache;
 void* AllocateBlockSlowly(size_t size);
 void FreeBlockSlowly(void* block, size_t size) noexcept;
 
-inline void* AllocateBlock(size_t size) {
+// One that is free and at hand, or null.
+inline void* TakeFreeBlock(size_t size) {
   const size_t index = (size - 1) / kBlockGrain;
-  if (ABSL_PREDICT_TRUE(index < kBlockClasses)) {
-    BlockCache& cache = block_cache;
-    if (FreeBlockNode* node = cache.lists[index]) {
-      cache.lists[index] = node->next;
-      cache.bytes -= (index + 1) * kBlockGrain;
-      return node;
-    }
-  }
+  if (ABSL_PREDICT_FALSE(index >= kBlockClasses)) return nullptr;
+  BlockCache& cache = block_cache;
+  FreeBlockNode* const node = cache.lists[index];
+  if (ABSL_PREDICT_FALSE(node == nullptr)) return nullptr;
+  cache.lists[index] = node->next;
+  cache.room += static_cast<ptrdiff_t>((index + 1) * kBlockGrain);
+  return node;
+}
+
+inline void* AllocateBlock(size_t size) {
+  if (void* block = TakeFreeBlock(size); ABSL_PREDICT_TRUE(block != nullptr)) return block;
   return AllocateBlockSlowly(size);
 }
 
 inline void FreeBlock(void* block, size_t size) noexcept {
   const size_t index = (size - 1) / kBlockGrain;
-  if (ABSL_PREDICT_TRUE(index < kBlockClasses)) {
-    BlockCache& cache = block_cache;
-    if (ABSL_PREDICT_TRUE(cache.bytes < cache.limit)) {
-      auto* node = static_cast<FreeBlockNode*>(block);
-      node->next = cache.lists[index];
-      cache.lists[index] = node;
-      cache.bytes += (index + 1) * kBlockGrain;
-      return;
-    }
-  }
-  FreeBlockSlowly(block, size);
+  if (ABSL_PREDICT_FALSE(index >= kBlockClasses)) return FreeBlockSlowly(block, size);
+  BlockCache& cache = block_cache;
+  cache.room -= static_cast<ptrdiff_t>((index + 1) * kBlockGrain);
+  if (ABSL_PREDICT_FALSE(cache.room < 0)) return FreeBlockSlowly(block, size);
+  auto* node = static_cast<FreeBlockNode*>(block);
+  node->next = cache.lists[index];
+  cache.lists[index] = node;
 }
 
 // A base class whose derived objects live in such blocks.

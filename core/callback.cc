@@ -124,19 +124,23 @@ void CallbackSlot::NextGeneration(bool cancelled) {
               std::memory_order_relaxed);
 }
 
-void CallbackSlot::BeginSlowly() {
-  const bool is_foreign = (word_.load(std::memory_order_relaxed) & kForeign) != 0;
-  NextGeneration(/*cancelled=*/false);
+void CallbackSlot::RunOtherwise(CallbackSlot* slot, void (*call)(CallbackSlot*)) {
+  const bool is_foreign = (slot->word_.load(std::memory_order_relaxed) & kForeign) != 0;
+  slot->NextGeneration(/*cancelled=*/false);
   if (is_foreign) CallbackSlotCache::OnReceived();
-  if (!context_) return;
-  callback_slot_cache.entered_context = &context_;
-  Scheduler::Current()->core()->current_context = &context_;
+  if (slot->context_) {
+    callback_slot_cache.entered_context = &slot->context_;
+    Scheduler::Current()->core()->current_context = &slot->context_;
+  }
+  call(slot);
+  slot->End();
 }
 
-void CallbackSlot::LeaveContext() {
+void CallbackSlot::LeaveContextAndRecycle() {
   SchedulerCore* core = Scheduler::Current()->core();
   core->current_context = &core->no_context;
   *std::exchange(callback_slot_cache.entered_context, nullptr) = ContextRef();
+  Recycle();
 }
 
 void CallbackSlot::Cancel(Scheduler* scheduler) {

@@ -60,6 +60,16 @@ class CallbackSlot : public Timer {
 
   // A free slot of this thread's list.
   static CallbackSlot* Allocate();
+  // The same; null if the list is empty.
+  static CallbackSlot* TakeFree();
+
+  // Whether a closure is kept here; and whether one made of F comes here without throwing.
+  template <class Closure>
+  static constexpr bool kIsInline =
+      sizeof(Closure) <= kInlineSize && alignof(Closure) <= alignof(std::max_align_t);
+  template <class F>
+  static constexpr bool kBindsInPlace =
+      kIsInline<std::decay_t<F>> && std::is_nothrow_constructible_v<std::decay_t<F>, F>;
 
   // The same with `callable` in it. If copying or moving that there throws, nothing
   // has happened.
@@ -83,7 +93,7 @@ class CallbackSlot : public Timer {
   void Bind(F&& callable, const SourceLocation& location) {
     using Closure = std::decay_t<F>;
     location_ = location;
-    if constexpr (sizeof(Closure) <= kInlineSize && alignof(Closure) <= alignof(std::max_align_t)) {
+    if constexpr (kIsInline<Closure>) {
       new (storage_) Closure(std::forward<F>(callable));
       set_run(&RunInline<Closure>);
       if constexpr (!std::is_trivially_destructible_v<Closure>) {
@@ -150,10 +160,33 @@ class CallbackSlot : public Timer {
     return *std::launder(reinterpret_cast<T*>(storage_));
   }
 
+  // Most uses were never cancelled, nor made on another thread, and have no context: then
+  // there is but a number to count before the closure runs. For them alone these call
+  // nothing of ours, and so have little to save.
   template <class Closure>
   static void RunInline(Runnable* runnable) {
     auto* slot = static_cast<CallbackSlot*>(runnable);
-    slot->Begin();
+    if (ABSL_PREDICT_FALSE(!slot->BeginPlainly())) return RunOtherwise(slot, &CallInline<Closure>);
+    CallInline<Closure>(slot);
+    slot->End();
+  }
+
+  template <class Closure>
+  static void RunOnHeap(Runnable* runnable) {
+    RunOtherwise(static_cast<CallbackSlot*>(runnable), [](CallbackSlot* slot) {
+      try {
+        (*slot->closure<Closure*>())();
+      } catch (...) {
+        slot->ReportException();
+      }
+      slot->destroy_ = nullptr;
+      delete slot->closure<Closure*>();
+    });
+  }
+
+  // Calls the closure, and destroys it.
+  template <class Closure>
+  static void CallInline(CallbackSlot* slot) {
     try {
       slot->closure<Closure>()();
     } catch (...) {
@@ -163,36 +196,24 @@ class CallbackSlot : public Timer {
       slot->destroy_ = nullptr;
       slot->closure<Closure>().~Closure();
     }
-    slot->End();
   }
 
-  template <class Closure>
-  static void RunOnHeap(Runnable* runnable) {
-    auto* slot = static_cast<CallbackSlot*>(runnable);
-    slot->Begin();
-    try {
-      (*slot->closure<Closure*>())();
-    } catch (...) {
-      slot->ReportException();
-    }
-    slot->destroy_ = nullptr;
-    delete slot->closure<Closure*>();
-    slot->End();
-  }
+  // Runs any use of a slot, with `call` for its closure.
+  static void RunOtherwise(CallbackSlot* slot, void (*call)(CallbackSlot*));
 
-  // Before and after the closure runs. Most uses were never cancelled, nor made on
-  // another thread, and have no context: then there is but a number to count.
-  void Begin() {
+  // Ends the use of which nothing else has to be known; false if it is another.
+  bool BeginPlainly() {
     const uint64_t word = word_.load(std::memory_order_relaxed);
-    if (ABSL_PREDICT_FALSE((word & (kOneGeneration - 1)) != 0)) return BeginSlowly();
+    if (ABSL_PREDICT_FALSE((word & (kOneGeneration - 1)) != 0)) return false;
     word_.store(word + kOneGeneration, std::memory_order_relaxed);
+    return true;
   }
-  void BeginSlowly();
+  // The closure has run.
   void End();
 
   // Ends this use: handles that name it act on nothing from now on.
   void NextGeneration(bool cancelled);
-  void LeaveContext();
+  void LeaveContextAndRecycle();
   void ReportException();
   void DestroyAndRecycle();
   void Recycle();
@@ -227,12 +248,16 @@ struct CallbackSlotCache {
 
 extern constinit thread_local CallbackSlotCache callback_slot_cache;
 
-inline CallbackSlot* CallbackSlot::Allocate() {
+inline CallbackSlot* CallbackSlot::TakeFree() {
   CallbackSlotCache& cache = callback_slot_cache;
-  CallbackSlot* slot = cache.head;
-  if (ABSL_PREDICT_FALSE(slot == nullptr)) return CallbackSlotCache::Refill();
-  cache.head = CallbackSlotCache::NextOf(slot);
+  CallbackSlot* const slot = cache.head;
+  if (ABSL_PREDICT_TRUE(slot != nullptr)) cache.head = CallbackSlotCache::NextOf(slot);
   return slot;
+}
+
+inline CallbackSlot* CallbackSlot::Allocate() {
+  CallbackSlot* const slot = TakeFree();
+  return ABSL_PREDICT_TRUE(slot != nullptr) ? slot : CallbackSlotCache::Refill();
 }
 
 inline void CallbackSlot::Recycle() {
@@ -242,7 +267,9 @@ inline void CallbackSlot::Recycle() {
 }
 
 inline void CallbackSlot::End() {
-  if (ABSL_PREDICT_FALSE(callback_slot_cache.entered_context != nullptr)) LeaveContext();
+  if (ABSL_PREDICT_FALSE(callback_slot_cache.entered_context != nullptr)) {
+    return LeaveContextAndRecycle();
+  }
   Recycle();
 }
 

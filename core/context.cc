@@ -37,6 +37,13 @@ constinit thread_local ContextRef* outside_context = nullptr;
 ContextRef& OutsideContext() { return ContextAt(outside_context); }
 ContextRef& BorrowedContext() { return ContextAt(borrowed_context); }
 
+ContextRef& ContextOfNothing() {
+  static ContextRef* const nothing = new ContextRef(Context::Empty());
+  return *nothing;
+}
+
+ContextRef Context::Empty() { return ContextRef(new Context); }
+
 ContextRef Context::With(const Context* base, Key key, Value value) {
   auto* context = new Context;
   ContextRef result(context);

@@ -25,6 +25,7 @@ class Context {
   using Key = const void*;                    // The variable's address.
   using Value = std::shared_ptr<const void>;  // What it is set to.
 
+  static IntrusivePtr<const Context> Empty();
   // A map like `base` (which may be null), with `key` set to `value`.
   static IntrusivePtr<const Context> With(const Context* base, Key key, Value value);
 
@@ -56,6 +57,10 @@ extern constinit thread_local ContextRef* outside_context;
 
 // The same to be written to: makes one.
 ContextRef& OutsideContext();
+
+// What a scheduler says to be the context of what is running while nothing is: empty, but
+// not null, so that whoever asks for null alone is told of both. Not to be copied.
+ContextRef& ContextOfNothing();
 
 // An empty one, for a callback of this thread that has none and writes to it; whoever runs
 // the callback empties it again.

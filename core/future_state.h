@@ -175,7 +175,7 @@ class FutureState : public Cancellable, public PooledObject {
   // Nobody refers to it but callbacks that wait for it. What goes with it may be
   // the last to refer to another, and so on down a chain that may be as long as
   // the program likes: so beyond a depth the others wait.
-  void OnUnreferenced();
+  virtual void OnUnreferenced();
 
   // Tells the loop's exception handler of this future. Later, not here: this is
   // called where references are dropped and in the midst of a cancellation, and

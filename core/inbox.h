@@ -80,6 +80,8 @@ class Inbox {
   // True if there is nothing to drain. For any thread but the loop's, this may
   // have changed by the time it is known.
   bool empty() const { return IsNothing(head_.load(std::memory_order_seq_cst)); }
+  // What DrainTo() would find, without a place in that order. For the loop's thread.
+  bool looks_empty() const { return IsNothing(head_.load(std::memory_order_relaxed)); }
 
  private:
   // A stack of what was pushed, the newest on top, linked by `next_` with null
@@ -134,7 +136,7 @@ inline Inbox::PushResult Inbox::Push(Runnable* runnable) {
 
 inline bool Inbox::DrainTo(ReadyQueue* ready) {
   // Only this thread closes, so the mark cannot appear between load and exchange.
-  if (IsNothing(head_.load(std::memory_order_relaxed))) return false;
+  if (looks_empty()) return false;
   AppendTurned(head_.exchange(nullptr, std::memory_order_acquire), ready);
   return true;
 }

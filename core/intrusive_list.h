@@ -74,6 +74,8 @@ class List {
   bool is_made() const { return head_.is_linked(); }
 
   bool empty() const { return head_.next_ == &head_; }
+  // REQUIRES: not empty.
+  bool has_one() const { return head_.next_ == head_.prev_; }
   T* front() { return empty() ? nullptr : static_cast<T*>(head_.next_); }
   const T* front() const { return empty() ? nullptr : static_cast<const T*>(head_.next_); }
   T* back() { return empty() ? nullptr : static_cast<T*>(head_.prev_); }
@@ -98,10 +100,9 @@ class List {
     return static_cast<T*>(node);
   }
 
-  // Takes the only element out; null if there is none, or another.
+  // Takes the only element out. REQUIRES: has_one(), not empty.
   T* PopOnly() {
     ListNode* const node = head_.next_;
-    if (node != head_.prev_ || node == &head_) return nullptr;
     head_.next_ = &head_;
     node->next_ = nullptr;
     head_.prev_ = &head_;

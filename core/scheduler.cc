@@ -27,13 +27,13 @@ void SchedulerCore::WakeForeignLoop() const {
 }
 
 ContextRef SchedulerCore::GetContext() const {
-  if (current_context != nullptr) return *current_context;
+  if (current_context != &ContextOfNothing()) return *current_context;
   if (current_scheduler != nullptr || outside_context == nullptr || !*outside_context) return {};
   return (*outside_context)->Clone();
 }
 
 void SchedulerCore::CopyContextSlowly(CallbackSlot* target) const {
-  if (current_context == nullptr) target->set_foreign();
+  if (current_context == &ContextOfNothing()) target->set_foreign();
   if (ContextRef context = GetContext()) target->set_context(std::move(context));
 }
 

@@ -65,9 +65,9 @@ struct SchedulerCore {
   // Operations that the running task may still find done at once before it has
   // to queue behind the others (see poller/operation.h).
   int inline_budget = 0;
-  TaskState* current_task = nullptr;      // The one whose step is running, or null.
-  ContextRef* current_context = nullptr;  // Of what is running; null: nothing is.
-  ContextRef no_context;                  // Of what runs and has none.
+  TaskState* current_task = nullptr;                  // The one whose step is running, or null.
+  ContextRef* current_context = &ContextOfNothing();  // Of what is running.
+  ContextRef no_context;                              // Of what runs and has none.
   ReadyQueue ready;
   Scheduler* owner;  // Null once that is destroyed.
   uint64_t tasks_created = 0;
@@ -108,15 +108,12 @@ struct SchedulerCore {
 
   // The context of what is running, for what that starts. If nothing is, then a clone of
   // the thread's: the loop may run on another.
-  void CopyContext(ContextRef* target) const {
-    if (ABSL_PREDICT_FALSE(current_context == nullptr || *current_context)) *target = GetContext();
-  }
-  void CopyContext(CallbackSlot* target) const {
-    if (ABSL_PREDICT_FALSE(current_context == nullptr || *current_context)) {
-      CopyContextSlowly(target);
-    }
-  }
   ContextRef GetContext() const;
+  void CopyContext(CallbackSlot* target) const {
+    if (ABSL_PREDICT_FALSE(may_have_context())) CopyContextSlowly(target);
+  }
+  // False: what is running has none, and no more has what that starts.
+  bool may_have_context() const { return static_cast<bool>(*current_context); }
 
  private:
   void CopyContextSlowly(CallbackSlot* target) const;
@@ -179,10 +176,20 @@ class Scheduler {
   // the loop.
   template <internal::PlainCallback F>
   Handle CallSoon(F&& callable, const SourceLocation& location = SourceLocation::current()) {
-    if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
-    internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
-    core_->ready.PushBack(slot);
-    return Handle(this, slot);
+    // In the steady state this calls nothing, and so has nothing to save.
+    if constexpr (internal::CallbackSlot::kBindsInPlace<F>) {
+      internal::SchedulerCore* const core = core_.get();
+      if (ABSL_PREDICT_TRUE(!core->guarded && !core->may_have_context())) {
+        internal::CallbackSlot* const slot = internal::CallbackSlot::TakeFree();
+        if (ABSL_PREDICT_TRUE(slot != nullptr)) {
+          slot->Bind(std::forward<F>(callable), location);
+          core->ready.PushBack(slot);
+          return Handle(this, slot);
+        }
+      }
+    }
+    // By value, so that the closure need not lie in memory in the case above.
+    return CallSoonSlowly(std::decay_t<F>(std::forward<F>(callable)), location);
   }
 
   // Has `callable` run when `when` has come: through the timers even if that
@@ -257,7 +264,7 @@ class Scheduler {
     ~Running() {
       internal::SchedulerCore* core = scheduler_->core();
       core->running.store(false, std::memory_order_relaxed);
-      core->current_context = nullptr;
+      core->current_context = &internal::ContextOfNothing();
       internal::current_scheduler = previous_;
     }
     Running(const Running&) = delete;
@@ -272,6 +279,14 @@ class Scheduler {
 
  private:
   [[noreturn]] static void ThrowNoRunningLoop();
+
+  template <class Closure>
+  ABSL_ATTRIBUTE_NOINLINE Handle CallSoonSlowly(Closure closure, SourceLocation location) {
+    if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
+    internal::CallbackSlot* slot = MakeCallback(std::move(closure), location);
+    core_->ready.PushBack(slot);
+    return Handle(this, slot);
+  }
 
   internal::IntrusivePtr<internal::SchedulerCore> core_;
 };

@@ -26,6 +26,9 @@ namespace internal {
 template <class T>
 class TaskStateOf final : public TaskState {
  public:
+  // Whether it lives in the blocks that AllocateBlock() gives.
+  static constexpr bool kIsPooled = alignof(Outcome<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
   TaskStateOf(SchedulerCore* scheduler, const SourceLocation& created_at)
       : TaskState(scheduler, &outcome_, created_at) {}
 
@@ -34,6 +37,19 @@ class TaskStateOf final : public TaskState {
 
  private:
   ~TaskStateOf() override = default;
+
+  // Most have nothing to destroy: then the memory is all that is given back, and no
+  // destructor runs.
+  void OnUnreferenced() override {
+    if constexpr (kIsPooled && std::is_trivially_destructible_v<typename Stored<T>::Type>) {
+      if (ABSL_PREDICT_TRUE(HasNothingToDestroy())) {
+        SchedulerCore* const core = scheduler();
+        FreeBlock(this, sizeof(*this));
+        return core->Release();
+      }
+    }
+    FutureState::OnUnreferenced();
+  }
 
   void ResetOutcome() override { outcome_.Reset(); }
 
@@ -52,13 +68,13 @@ Coro<T> CallInCoro(F callable, Args... args) {
   co_return co_await callable(std::move(args)...);
 }
 
-// Makes a coroutine of what CreateTask takes first.
+// Makes a coroutine of what CreateTask takes first, if it is none.
 template <class A>
-auto ToCoro(A&& awaitable) {
+decltype(auto) ToCoro(A&& awaitable) {
   using Decayed = std::remove_cvref_t<A>;
   if constexpr (IsCoro<Decayed>::value) {
     static_assert(!std::is_lvalue_reference_v<A>, "a Coro is moved: std::move() it");
-    return Coro<typename IsCoro<Decayed>::ValueType>(std::forward<A>(awaitable));
+    return std::forward<A>(awaitable);
   } else {
     return AwaitInCoro<Decayed>(std::forward<A>(awaitable));
   }
@@ -193,13 +209,32 @@ namespace internal {
 std::vector<TaskRef> TasksOf(SchedulerCore& core);
 void DumpTasksOf(SchedulerCore& core, std::ostream& out);
 
+// Starts `coro`, and takes it in any case: where this throws, it is destroyed.
 template <class T>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline Task<T> StartTask(Scheduler& scheduler, Coro<T> coro,
-                                                      SourceLocation location) {
-  if (ABSL_PREDICT_FALSE(scheduler.core()->guarded)) scheduler.CheckCall();
-  if (ABSL_PREDICT_FALSE(!coro)) ThrowCoroReused();
+ABSL_ATTRIBUTE_NOINLINE Task<T> StartTaskSlowly(Scheduler& scheduler, Coro<T>&& taken,
+                                                SourceLocation location) {
+  Coro<T> coro = std::move(taken);
+  if (scheduler.core()->guarded) scheduler.CheckCall();
+  if (!coro) ThrowCoroReused();
+  ContextRef context = scheduler.current_context();
   auto* state = new TaskStateOf<T>(scheduler.core(), location);
+  state->context() = std::move(context);
   return Task<T>(FutureStateRef::Adopt(state->Start(*coro.Release())));
+}
+
+// The same. In the steady state it calls nothing, and so has nothing to save.
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Task<T> StartTask(Scheduler& scheduler, Coro<T>&& coro,
+                                                      SourceLocation location) {
+  SchedulerCore* const core = scheduler.core();
+  if (ABSL_PREDICT_TRUE(TaskStateOf<T>::kIsPooled && !core->guarded && coro &&
+                        !core->may_have_context())) {
+    if (void* block = TakeFreeBlock(sizeof(TaskStateOf<T>)); ABSL_PREDICT_TRUE(block != nullptr)) {
+      auto* state = ::new (block) TaskStateOf<T>(core, location);
+      return Task<T>(FutureStateRef::Adopt(state->Start(*coro.Release())));
+    }
+  }
+  return StartTaskSlowly(scheduler, std::move(coro), location);
 }
 
 }  // namespace internal
@@ -280,7 +315,7 @@ class TaskStarter {
 // On the running loop.
 struct RunningTaskStarter : TaskStarter<RunningTaskStarter> {
   template <class T>
-  Task<T> StartCoro(Coro<T> coro, SourceLocation location) {
+  Task<T> StartCoro(Coro<T>&& coro, SourceLocation location) {
     return StartTask(Scheduler::CurrentOrThrow(), std::move(coro), location);
   }
 };

@@ -114,7 +114,7 @@ class TaskGroup : public internal::TaskStarter<TaskGroup> {
   friend class internal::TaskStarter<TaskGroup>;
 
   template <class T>
-  Task<T> StartCoro(Coro<T> coro, SourceLocation location) {
+  Task<T> StartCoro(Coro<T>&& coro, SourceLocation location) {
     if (ABSL_PREDICT_FALSE(!IsOpen())) {
       coro.Close();
       ThrowNotOpen();

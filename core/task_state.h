@@ -106,13 +106,13 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   ContextRef& context() { return context_; }
 
   // Takes over `root`, a coroutine that was not started, queues the first step and
-  // makes the loop hold the task. Returns a reference, for the caller to adopt.
+  // makes the loop hold the task. Returns a reference, for the caller to adopt. The
+  // context is the caller's to set.
   TaskState* Start(CoroPromise& root) {
     SchedulerCore* const core = scheduler();
     leaf_ = root.handle();
     root.task = this;
     root.outcome = &outcome_base();
-    core->CopyContext(&context_);
     core->tasks.PushBack(this);
     core->ready.PushBack(this);
     return this;
@@ -135,6 +135,15 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   static TaskState* FromLink(TaskLink* link) { return static_cast<TaskState*>(link); }
 
  protected:
+  // Whether its destructor would find nothing to do, if the outcome has nothing either: it
+  // has returned, and there was nothing unusual about it. REQUIRES: nobody refers to it but
+  // callbacks.
+  bool HasNothingToDestroy() const {
+    constexpr uint8_t kUnusual = kUnretrieved | kHasError | kUnreferenced | kWasAsked;
+    return status() == Status::kFinished && (flags_ & kUnusual) == 0 && refs() == 0 &&
+           (name_ & 1) != 0 && !context_ && !scheduler()->closed;
+  }
+
   // `outcome` is where the Outcome<T> of the task will be, which the task's own class
   // makes. To be started at once.
   TaskState(SchedulerCore* scheduler, OutcomeBase* outcome, const SourceLocation& created_at)

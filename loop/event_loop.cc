@@ -226,25 +226,57 @@ absl::Status EventLoop::PollVirtually(bool may_wait, TimePoint limit, ReadyQueue
 
 // Takes what is ready now and leaves what the callbacks add for the next round:
 // so a callback that queues itself for ever starves neither I/O nor timers. One
-// may still cancel a later one of this round, which unlinks itself from `batch`.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool EventLoop::RunBatch(ReadyQueue* batch) {
+// may still cancel a later one of this round, which unlinks itself from the batch.
+// Returns how many there were.
+int EventLoop::RunReady() {
+  batch_.Splice(&ready());
+  int count = 0;
+  while (Runnable* next = batch_.PopFront()) {
+    next->Run();
+    ++count;
+  }
+  return count;
+}
+
+int EventLoop::RunRound() {
   int count = 0;
   if (ABSL_PREDICT_FALSE(core()->guarded)) {
-    batch->Splice(&ready());
-    count = observation_.RunBatch(batch);
-  } else if (Runnable* only = ready().PopOnly()) {
-    only->Run();
-    count = 1;
+    batch_.Splice(&ready());
+    count = observation_.RunBatch(&batch_);
   } else {
-    batch->Splice(&ready());
-    while (Runnable* next = batch->PopFront()) {
-      next->Run();
-      ++count;
-    }
+    count = RunReady();
   }
-  while (Runnable* next = round_end_.PopFront()) next->Run();
+  EndRound(count);
+  return count;
+}
+
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void EventLoop::EndRound(int count) {
   pacer_.OnCallbacks(count);
-  return count > 0;
+  if (ABSL_PREDICT_FALSE(!round_end_.empty())) RunRoundEnd();
+}
+
+void EventLoop::RunRoundEnd() {
+  while (Runnable* next = round_end_.PopFront()) next->Run();
+}
+
+// Rounds that are nothing but callbacks, as most are while a loop is busy, and few of
+// them, which cost less than what a round has to look at: so that is here in a straight
+// line. The first round that is not so is left to the caller as it is.
+void EventLoop::RunPlainRounds() {
+  const internal::SchedulerCore& core = *this->core();
+  ReadyQueue& ready = this->ready();
+  const Inbox& inbox = shared_->inbox();
+  const ReadyQueue& ended = poller_->ended();
+  while (!stopping_ && !core.guarded && !ready.empty() && !pacer_.MustPoll() &&
+         inbox.looks_empty() && !signals_.has_pending() && ended.empty()) {
+    int count = 1;
+    if (ready.has_one()) {
+      ready.PopOnly()->Run();
+    } else {
+      count = RunReady();
+    }
+    EndRound(count);
+  }
 }
 
 void EventLoop::RunForever() {
@@ -255,16 +287,17 @@ void EventLoop::RunForever() {
 }
 
 void EventLoop::RunUntilStopped() {
-  ReadyQueue batch;  // Empty between rounds.
   Poll(TimePoint::InfiniteFuture());
-  RunBatch(&batch);
-  while (!stopping_) {
-    if (ABSL_PREDICT_TRUE(MaySkipPoll())) {
+  RunRound();
+  while (true) {
+    RunPlainRounds();
+    if (stopping_) return;
+    if (MaySkipPoll()) {
       CollectWithoutPoll();
     } else {
       Poll(TimePoint::InfiniteFuture());
     }
-    RunBatch(&batch);
+    RunRound();
   }
 }
 
@@ -277,9 +310,8 @@ bool EventLoop::RunOnce(absl::Duration max_wait) {
   RunScope scope(this);
   const TimePoint limit =
       max_wait <= absl::ZeroDuration() ? TimePoint::InfinitePast() : Now() + max_wait;
-  ReadyQueue batch;
   Poll(limit);
-  const bool ran = RunBatch(&batch);
+  const bool ran = RunRound() > 0;
   ThrowIfInterrupted();
   return ran;
 }

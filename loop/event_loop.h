@@ -334,7 +334,7 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   friend class internal::TaskStarter<EventLoop>;
 
   template <class T>
-  Task<T> StartCoro(Coro<T> coro, SourceLocation location) {
+  Task<T> StartCoro(Coro<T>&& coro, SourceLocation location) {
     return internal::StartTask(*this, std::move(coro), location);
   }
 
@@ -378,7 +378,11 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   void Poll(TimePoint limit);
   absl::Status PollVirtually(bool may_wait, TimePoint limit, ReadyQueue* done);
   TimePoint SteadyMoment(TimePoint moment) const;
-  bool RunBatch(ReadyQueue* batch);
+  void EndRound(int count);
+  int RunReady();
+  int RunRound();
+  void RunRoundEnd();
+  void RunPlainRounds();
   void QueueDueTimers(TimePoint now);
   void ReportSlowPoll(TimePoint begin, TimePoint expected, TimePoint end) const;
   [[noreturn]] void ThrowDeadlock();
@@ -409,6 +413,7 @@ class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop
   const TimePoint created_at_;
   // Reading the clock may show that a timer is due.
   mutable internal::PollPacer pacer_;
+  ReadyQueue batch_;  // What is left of the round that runs.
   ReadyQueue round_end_;
   ReadyQueue reported_;  // Readers and writers that were found ready ahead of a poll.
   int outsiders_ = 0;

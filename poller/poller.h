@@ -104,6 +104,9 @@ class Poller {
     return true;
   }
 
+  // What Collect() would append.
+  const ReadyQueue& ended() const { return ended_; }
+
   // Sleeps until an operation is finished, `deadline` on the steady clock passes
   // or a waker wakes, and appends what is finished to `done`, in order. Does not
   // sleep if something is finished already, if `done` is not empty, or if the
