@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/macros.h"
 #include "weft/core/coro_promise.h"
 #include "weft/core/future_state.h"
 
@@ -139,6 +140,7 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   // has returned, and there was nothing unusual about it. REQUIRES: nobody refers to it but
   // callbacks.
   bool HasNothingToDestroy() const {
+    ABSL_ASSERT(!done() || (!TaskLink::is_linked() && !Runnable::is_linked()));
     constexpr uint8_t kUnusual = kUnretrieved | kHasError | kUnreferenced | kWasAsked;
     return status() == Status::kFinished && (flags_ & kUnusual) == 0 && refs() == 0 &&
            (name_ & 1) != 0 && !context_ && !scheduler()->closed;
