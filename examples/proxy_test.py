@@ -7,6 +7,7 @@
 import contextlib
 import http.server
 import os
+import queue
 import shutil
 import signal
 import socket
@@ -37,7 +38,6 @@ class Upstream:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._talk = talk
         self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
-        self._threads = []
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self):
@@ -93,12 +93,12 @@ class ProxyTest(unittest.TestCase):
         )
 
     def test_half_close_by_the_server(self):
-        got = []
+        got = queue.Queue()
 
         def talk(connection):
             connection.sendall(b"hello")
             connection.shutdown(socket.SHUT_WR)
-            got.append(receive_all(connection))
+            got.put(receive_all(connection))
 
         server = self.serve(talk)
         client = self.connect(server)
@@ -106,7 +106,7 @@ class ProxyTest(unittest.TestCase):
         client.sendall(b"I go on")
         client.close()
         self.stop(server)
-        self.assertEqual(got, [b"I go on"])
+        self.assertEqual(got.get(timeout=program.PATIENCE), b"I go on")
 
     def test_a_reset_is_passed_on(self):
         ended = threading.Event()
