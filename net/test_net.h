@@ -39,6 +39,9 @@ bool HasMulticast();
 
 // Whether a connection that is reset while nobody reads says so to the next who does.
 bool KeepsResets();
+// Whether this system tells a peer that had said all, and then hears no more, from one that
+// has broken off: by EPIPE. Windows does not, and has what was unread go with the connection.
+bool TellsEndsFromResets();
 
 // Whether it is told for sure that nobody listens at the port a datagram was for: to whoever
 // waits, or else to whoever sends or receives next.

@@ -29,6 +29,7 @@ bool CanSharePorts() { return true; }
 bool HasMulticast() { return true; }
 
 bool KeepsResets() { return true; }
+bool TellsEndsFromResets() { return true; }
 
 bool TellsOfUnreachablePorts() { return true; }
 

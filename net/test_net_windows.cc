@@ -85,6 +85,7 @@ bool HasMulticast() { return !IsWine(); }
 // Wine 8 takes the error of a socket for itself when no request waits for it: recv() says 0,
 // again and again, and WSARecv() 0 bytes. Windows says WSAECONNRESET.
 bool KeepsResets() { return !IsWine(); }
+bool TellsEndsFromResets() { return false; }
 
 // Of Windows it is documented for who receives, and not for who sends. Wine 8 forgets some: recv()
 // says WSAEWOULDBLOCK, a WSARecv() that waits goes on waiting, until another has been sent.
