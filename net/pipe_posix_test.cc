@@ -123,7 +123,7 @@ WEFT_TEST_F(PipePosixTest, WhatIsBorrowedStaysAsItIs) {
 // A socket cannot be opened once more.
 WEFT_TEST_F(PipePosixTest, ABorrowedSocketBlocksAgainAfterwards) {
   int fds[2];
-  WEFT_ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+  WEFT_ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
   {
     StreamWriter writer = (co_await ConnectWritePipe(fds[0], Borrowed())).value();
     StreamReader reader = (co_await ConnectReadPipe(fds[1])).value();
