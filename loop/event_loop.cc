@@ -227,8 +227,9 @@ absl::Status EventLoop::PollVirtually(bool may_wait, TimePoint limit, ReadyQueue
 // Takes what is ready now and leaves what the callbacks add for the next round:
 // so a callback that queues itself for ever starves neither I/O nor timers. One
 // may still cancel a later one of this round, which unlinks itself from the batch.
-// Returns how many there were.
+// Returns how many there were. REQUIRES: something is ready.
 int EventLoop::RunReady() {
+  ABSL_ASSUME(!ready().empty());
   batch_.Splice(&ready());
   int count = 0;
   while (Runnable* next = batch_.PopFront()) {
@@ -243,7 +244,7 @@ int EventLoop::RunRound() {
   if (ABSL_PREDICT_FALSE(core()->guarded)) {
     batch_.Splice(&ready());
     count = observation_.RunBatch(&batch_);
-  } else {
+  } else if (!ready().empty()) {
     count = RunReady();
   }
   EndRound(count);
