@@ -316,7 +316,12 @@ class TaskStarter {
 struct RunningTaskStarter : TaskStarter<RunningTaskStarter> {
   template <class T>
   Task<T> StartCoro(Coro<T>&& coro, SourceLocation location) {
-    return StartTask(Scheduler::CurrentOrThrow(), std::move(coro), location);
+    Scheduler* const scheduler = Scheduler::Current();
+    if (ABSL_PREDICT_FALSE(scheduler == nullptr)) {
+      const Coro<T> taken = std::move(coro);  // It is destroyed, here as elsewhere.
+      return StartTask(Scheduler::CurrentOrThrow(), std::move(coro), location);
+    }
+    return StartTask(*scheduler, std::move(coro), location);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -621,6 +622,18 @@ TEST_F(TaskTest, NeedsARunningLoop) {
   loop_.Close();
   // The scheduler is current still, but closed.
   EXPECT_THROW(CreateTask(After(1)), RuntimeError);
+}
+
+// Whoever is refused has given the coroutine away all the same, and it is destroyed.
+TEST_F(TaskTest, ACoroutineIsTakenWhereNoTaskCanBeMade) {
+  loop_.Close();
+  const auto is_taken = [this] {
+    auto coro = After(1);
+    EXPECT_THROW(CreateTask(std::move(coro)), RuntimeError);
+    EXPECT_FALSE(coro);  // NOLINT(bugprone-use-after-move): that is what is asked.
+  };
+  is_taken();                    // A closed loop.
+  std::thread(is_taken).join();  // None.
 }
 
 // A ring is an error that is reported, not an overflow.
