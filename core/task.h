@@ -314,13 +314,15 @@ class TaskStarter {
 
 // On the running loop.
 struct RunningTaskStarter : TaskStarter<RunningTaskStarter> {
+  // By value: it is destroyed here, as elsewhere.
+  template <class T>
+  ABSL_ATTRIBUTE_NOINLINE static Task<T> Refuse(Coro<T> coro) {
+    return StartTask(Scheduler::CurrentOrThrow(), std::move(coro), SourceLocation());
+  }
   template <class T>
   Task<T> StartCoro(Coro<T>&& coro, SourceLocation location) {
     Scheduler* const scheduler = Scheduler::Current();
-    if (ABSL_PREDICT_FALSE(scheduler == nullptr)) {
-      const Coro<T> taken = std::move(coro);  // It is destroyed, here as elsewhere.
-      return StartTask(Scheduler::CurrentOrThrow(), std::move(coro), location);
-    }
+    if (ABSL_PREDICT_FALSE(scheduler == nullptr)) return Refuse<T>(std::move(coro));
     return StartTask(*scheduler, std::move(coro), location);
   }
 };
