@@ -77,7 +77,7 @@ Outcome<T> TakeGatheredOutcome(FutureState& child) {
 // What all gathers do, whatever their children return.
 //
 // Children that are given twice have two observers, but only one of them waits.
-class GatherLogic : public Observing {
+class GatherLogic : public ObservingFuture {
  public:
   explicit GatherLogic(bool collects_errors) : collects_errors_(collects_errors) {}
 

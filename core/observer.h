@@ -13,12 +13,12 @@ namespace weft::internal {
 
 class Observer;
 
-// What a future that is made of others (a gather, a shield) does when one of
-// those is done.
+// What somebody does when a future that he observes is done.
 class Observing {
  public:
-  // The future itself.
-  virtual FutureState* outer() = 0;
+  // He stays as long as an observer of his waits: one reference for each.
+  virtual void Hold() = 0;
+  virtual void LetGo() = 0;
   // `observer` runs: its target is done.
   virtual void OnTargetDone(Observer* observer) = 0;
   // `observer` will never run.
@@ -28,16 +28,29 @@ class Observing {
   ~Observing() = default;
 };
 
-// The entry of one future in the list of those who wait for another, as a
+// A future that is made of others: a gather, a shield.
+class ObservingFuture : public Observing {
+ public:
+  // The future itself.
+  virtual FutureState* outer() = 0;
+
+  // As a callback holds its future.
+  void Hold() final { outer()->AddCallbackRef(); }
+  void LetGo() final { outer()->ReleaseCallbackRef(); }
+
+ protected:
+  ~ObservingFuture() = default;
+};
+
+// The entry of one who waits in the list of those who wait for a future, as a
 // callback is; a member of the one that waits.
 //
 // Ownership: a future that is made of others must end, and call its own
 // callbacks, when those end, though nobody holds it. So an observer that waits
-// holds `outer()`, as a callback holds its future, and its target strongly,
-// since whoever holds `outer()` may cancel the target through it. That is a ring,
-// and it is cut when nobody else holds `outer()`: then it becomes no more than a
-// callback of the target (`Weaken()`), which goes with the target if that is
-// never completed.
+// holds its owner, and its target strongly, since whoever holds the owner may
+// cancel the target through it. That is a ring, and it is cut when nobody else
+// holds the owner: then it becomes no more than a callback of the target
+// (`Weaken()`), which goes with the target if that is never completed.
 class Observer : public Runnable {
  public:
   Observer() : Runnable(&RunObserver) {}
@@ -56,18 +69,18 @@ class Observer : public Runnable {
   // Waits for the target. REQUIRES: that is not done.
   void Start(Observing* owner) {
     owner_ = owner;
-    owner->outer()->AddCallbackRef();
+    owner->Hold();
     target_->waiters().PushBack(this);
   }
   bool is_started() const { return owner_ != nullptr; }
 
-  // Takes that back. REQUIRES: somebody else holds `outer()`.
+  // Takes that back. REQUIRES: somebody else holds the owner.
   void Stop() {
     Unlink();
-    std::exchange(owner_, nullptr)->outer()->ReleaseCallbackRef();
+    std::exchange(owner_, nullptr)->LetGo();
   }
 
-  // Nobody holds `outer()`. May call Drop().
+  // Nobody holds the owner. May call Drop().
   void Weaken() {
     if (is_weak_ || target_ == nullptr) return;
     is_weak_ = true;
@@ -81,7 +94,7 @@ class Observer : public Runnable {
     Observing* owner = std::exchange(owner_, nullptr);
     if (is_weak_) std::exchange(target_, nullptr)->ReleaseCallbackRef();
     owner->OnTargetDropped(this);
-    owner->outer()->ReleaseCallbackRef();  // May be the end of this.
+    owner->LetGo();  // May be the end of this.
   }
 
   static bool IsObserver(const Runnable* runnable) { return runnable->run_fn() == &RunObserver; }
@@ -90,7 +103,7 @@ class Observer : public Runnable {
   static void RunObserver(Runnable* runnable) {
     Observing* owner = std::exchange(static_cast<Observer*>(runnable)->owner_, nullptr);
     owner->OnTargetDone(static_cast<Observer*>(runnable));
-    owner->outer()->ReleaseCallbackRef();  // May be the end of this.
+    owner->LetGo();  // May be the end of this.
   }
 
   bool is_weak_ = false;

@@ -21,7 +21,7 @@ namespace internal {
 // The future that Shield() returns: it ends as `inner` does, but when it is
 // cancelled, `inner` is not asked.
 template <class T>
-class ShieldState final : public FutureStateOf<T>, private Observing {
+class ShieldState final : public FutureStateOf<T>, private ObservingFuture {
  public:
   ShieldState(SchedulerCore* scheduler, const SourceLocation& created_at)
       : FutureStateOf<T>(scheduler, created_at) {}

@@ -22,39 +22,17 @@ constexpr int kAcceptsInARow = 100;
 // How long accepting pauses when the system is out of something.
 constexpr absl::Duration kPause = absl::Seconds(1);
 
-// The handshake of one client. False if it failed.
-Coro<bool> Secure(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> stream) {
+// The handshake of one client, and what comes after it.
+Coro<void> SecureAndServe(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> stream) {
   const ServerTls& tls = *server->tls();
   absl::Status begun = stream->StartTls(tls.factory, tls.options);
   absl::Status secured = co_await HandshakeAwaiter(stream, std::move(begun));
-  if (secured.ok()) co_return true;
-  stream->Close();
-  if (tls.on_error) tls.on_error(secured);
-  co_return false;
-}
-
-// The handler of one client, in its task.
-Coro<void> Serve(IntrusivePtr<ServerState> server, IntrusivePtr<StreamState> stream) {
-  const ServerState::Handling handling(server.get());
-  std::exception_ptr error;
-  try {
-    if (server->tls() != nullptr) {
-      const bool is_secure = co_await Secure(server, stream);
-      if (!is_secure) co_return;
-    }
-    co_await server->handler()(StreamReader(stream), StreamWriter(stream));
+  if (secured.ok()) {
+    server->StartHandler(stream);
     co_return;
-  } catch (const CancelledError&) {
-    stream->Close();
-    throw;
-  } catch (...) {
-    error = std::current_exception();
   }
   stream->Close();
-  // It is reported, and leaves the run all the same: as in CPython.
-  if (IsKeyboardInterrupt(error)) server->core()->owner->Interrupt();
-  server->Report("Unhandled exception in client_connected_cb", std::move(error),
-                 stream->socket().state()->Describe("connection", "from"));
+  if (tls.on_error) tls.on_error(secured);
 }
 
 // Errors of one connection that was still in the queue, or of the network that it
@@ -175,7 +153,10 @@ void Listener::Pause(int error) {
 
 // -- ServerState.
 
-ServerState::Handling::Handling(ServerState* server) : server_(server), task_(CurrentTask()) {
+void ServerState::Handling::Start(FutureStateRef task) {
+  observer_.set_target(std::move(task));
+  observer_.Start(this);
+  observer_.Weaken();
   server_->handlers_.PushBack(this);
 }
 
@@ -184,13 +165,40 @@ ServerState::Handling::~Handling() {
   if (server_->handlers_.empty()) server_->finishers_.WakeAll();
 }
 
+void ServerState::Handling::OnTargetDone(Observer*) {
+  if (task()->cancelled()) return stream_->Close();
+  if (!task()->has_error()) return;
+  task()->MarkRetrieved();
+  server_->OnHandlerFailed(stream_.get(), task()->error());
+}
+
+void ServerState::OnHandlerFailed(StreamState* stream, std::exception_ptr error) {
+  stream->Close();
+  Report("Unhandled exception in client_connected_cb", std::move(error),
+         stream->socket().state()->Describe("connection", "from"));
+}
+
+void ServerState::StartHandler(const IntrusivePtr<StreamState>& stream) {
+  try {
+    StartHandling(stream, handler_(StreamReader(stream), StreamWriter(stream)));
+  } catch (...) {  // It is a plain function that returns a coroutine.
+    OnHandlerFailed(stream.get(), std::current_exception());
+  }
+}
+
+void ServerState::StartHandling(const IntrusivePtr<StreamState>& stream, Coro<void> coro) {
+  std::unique_ptr<Handling> handling(new Handling(this, stream));
+  Task<void> task = StartTask(loop(), std::move(coro), SourceLocation());
+  handling.release()->Start(FutureStateRef(task.state()));
+}
+
 // Each at the time of the call, whatever becomes of the others by it.
 size_t ServerState::CancelHandlers() {
-  std::vector<TaskRef> tasks;
+  std::vector<FutureRef> tasks;
   for (Handling* one = handlers_.front(); one != nullptr; one = handlers_.Next(one)) {
-    tasks.push_back(one->task());
+    if (!one->task()->done()) tasks.emplace_back(FutureStateRef(one->task()));
   }
-  for (TaskRef& task : tasks) task.Cancel();
+  for (FutureRef& task : tasks) task.Cancel();
   return tasks.size();
 }
 
@@ -247,7 +255,8 @@ void ServerState::AbortClients() {
 
 void ServerState::OnConnected(NativeHandle handle, const SockAddr& peer) {
   IntrusivePtr<StreamState> stream;
-  ContextRef* const context = std::exchange(core_->current_context, &context_);
+  ContextRef its_context = context_;  // The handler may be a function that changes it.
+  ContextRef* const context = std::exchange(core_->current_context, &its_context);
   try {
     IntrusivePtr<SocketState> socket(new SocketState(loop(), handle));
     socket->set_peer(SocketAddress::FromNative(peer));
@@ -256,8 +265,11 @@ void ServerState::OnConnected(NativeHandle handle, const SockAddr& peer) {
     stream->set_owner(this);
     ++connection_count_;
     AddRef();  // Until the connection is lost.
-    static_cast<void>(
-        StartTask(loop(), Serve(IntrusivePtr<ServerState>(this), stream), SourceLocation()));
+    if (tls() == nullptr) {
+      StartHandler(stream);
+    } else {
+      StartHandling(stream, SecureAndServe(IntrusivePtr<ServerState>(this), stream));
+    }
   } catch (...) {
     if (stream) stream->Abort();
     Report("Accepting a connection failed", std::current_exception(),

@@ -14,12 +14,14 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "weft/core/block_pool.h"
 #include "weft/core/callback.h"
 #include "weft/core/context.h"
 #include "weft/core/coro.h"
 #include "weft/core/future.h"
 #include "weft/core/intrusive_list.h"
 #include "weft/core/intrusive_ptr.h"
+#include "weft/core/observer.h"
 #include "weft/core/task.h"
 #include "weft/core/waiter.h"
 #include "weft/loop/event_loop.h"
@@ -98,16 +100,27 @@ struct ServerTls {
 // Threads: belongs to the loop's thread; the count is not atomic.
 class ServerState final : public ConnectionOwner {
  public:
-  // One handler that runs, in its frame.
-  class Handling : public ListNode {
+  // A handler that runs, in its task; or the handshake before it. It goes when the task has
+  // ended, and sees to what the task has left.
+  class Handling final : public ListNode, public PooledObject, private Observing {
    public:
-    explicit Handling(ServerState* server);
+    Handling(ServerState* server, IntrusivePtr<StreamState> stream)
+        : server_(server), stream_(std::move(stream)) {}
     ~Handling();
-    TaskRef& task() { return task_; }
+
+    // Makes the server know it. REQUIRES: `task` has not run yet.
+    void Start(FutureStateRef task);
+    FutureState* task() const { return observer_.target(); }
 
    private:
-    ServerState* const server_;
-    TaskRef task_;
+    void Hold() override {}
+    void LetGo() override { delete this; }
+    void OnTargetDone(Observer*) override;
+    void OnTargetDropped(Observer*) override {}
+
+    const IntrusivePtr<ServerState> server_;
+    const IntrusivePtr<StreamState> stream_;
+    Observer observer_;
   };
 
   struct Settings {
@@ -127,7 +140,6 @@ class ServerState final : public ConnectionOwner {
 
   SchedulerCore* core() const { return core_.get(); }
   EventLoop& loop() const { return *static_cast<EventLoop*>(core_->owner); }
-  ConnectionHandler& handler() { return handler_; }
   const ServerTls* tls() const { return settings_.tls.get(); }
 
   Listener& AddListener(Socket socket, SocketAddress address);
@@ -144,6 +156,8 @@ class ServerState final : public ConnectionOwner {
   void CloseClients();
   void AbortClients();
 
+  // Calls the handler of one client, and starts what it returns.
+  void StartHandler(const IntrusivePtr<StreamState>& stream);
   // How many.
   size_t CancelHandlers();
   bool is_done() const { return is_gone() && handlers_.empty(); }
@@ -162,6 +176,8 @@ class ServerState final : public ConnectionOwner {
 
   template <class F>
   void ForEachClient(F what);
+  void StartHandling(const IntrusivePtr<StreamState>& stream, Coro<void> coro);
+  void OnHandlerFailed(StreamState* stream, std::exception_ptr error);
 
   uint32_t refs_ = 0;
   IntrusivePtr<SchedulerCore> core_;

@@ -39,6 +39,7 @@
 namespace weft {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -400,6 +401,41 @@ WEFT_TEST_F(ServerTest, WhatAHandlerThrowsIsReportedAndItsConnectionClosed) {
   EXPECT_EQ(all.value(), "");
   EXPECT_THAT(reports, ElementsAre(HasSubstr("Unhandled exception in client_connected_cb")));
   EXPECT_THAT(reports.at(0), HasSubstr("oops"));
+}
+
+// One that is no coroutine itself, and throws before there is one.
+WEFT_TEST_F(ServerTest, WhatAHandlerThrowsAtOnceIsReportedAndItsConnectionClosed) {
+  std::vector<std::string> reports;
+  GetRunningLoop().SetExceptionHandler([&reports](EventLoop&, const ExceptionContext& context) {
+    reports.push_back(absl::StrCat(context.message, ": ", DescribeException(context.exception)));
+  });
+  auto handler = [](StreamReader, StreamWriter) -> Coro<void> { throw ValueError("at once"); };
+  auto function = [&handler, calls = 0](StreamReader reader, StreamWriter writer) mutable {
+    if (++calls == 1) throw ValueError("before");
+    return handler(std::move(reader), std::move(writer));
+  };
+  MaybeServer server = co_await StartServer(std::move(function), "127.0.0.1", 0);
+  for (int i = 0; i < 2; ++i) {
+    Connection client = co_await Connect(*server);
+    Text all = co_await client.reader.Read();
+    EXPECT_EQ(all.value(), "");
+  }
+  EXPECT_THAT(reports, ElementsAre(AllOf(HasSubstr("client_connected_cb"), HasSubstr("before")),
+                                   AllOf(HasSubstr("client_connected_cb"), HasSubstr("at once"))));
+}
+
+// As with asyncio, the task is the handler's own.
+WEFT_TEST_F(ServerTest, TheTaskIsTheHandlers) {
+  std::string repr;
+  auto handler = [&repr](StreamReader, StreamWriter writer) -> Coro<void> {
+    repr = CurrentTask().ToString();
+    writer.Close();
+    co_return;
+  };
+  MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+  Connection client = co_await Connect(*server);
+  Text all = co_await client.reader.Read();
+  EXPECT_THAT(repr, HasSubstr("TheTaskIsTheHandlers"));
 }
 
 WEFT_TEST_F(ServerTest, AHandlerThatIsCancelledIsNoNews) {
