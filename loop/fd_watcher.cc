@@ -18,18 +18,18 @@ absl::Status FdWatcher::Add(Direction direction, NativeHandle handle,
                             absl::AnyInvocable<void()> callback, const SourceLocation& location) {
   if (handle < 0) throw ValueError(absl::StrCat("Invalid file descriptor: ", handle));
   if (callback == nullptr) throw ValueError("callback: a callable was expected, got an empty one");
-  auto watch = std::make_unique<Watch>(this, direction, handle);
+  auto watch = std::make_unique<Watch>(this);
   watch->callback = std::move(callback);
   watch->location = location;
   watch->number = ++watches_made_;
   watch->context = scheduler_->current_context();
-  switch (StartWatch(watch.get())) {
+  switch (StartWatch(watch.get(), direction, handle, /*flags=*/0)) {
     case StartResult::kPending:
       break;
     case StartResult::kDone:
-      if (watch->operation.result < 0) {
+      if (watch->result < 0) {
         return absl::ErrnoToStatus(
-            static_cast<int>(-watch->operation.result),
+            static_cast<int>(-watch->result),
             absl::StrCat(direction == Direction::kRead ? "AddReader" : "AddWriter",
                          " on descriptor ", handle));
       }
@@ -55,36 +55,36 @@ bool FdWatcher::Remove(Direction direction, NativeHandle handle) {
 void FdWatcher::Discard(std::unique_ptr<Watch> watch) {
   const absl::AnyInvocable<void()> callback = std::move(watch->callback);
   const ContextRef context = std::move(watch->context);
-  watch->Unlink();
   watch->watcher = nullptr;
-  if (watch->operation.state == Operation::State::kPending) {
-    poller_->Cancel(&watch.release()->operation);  // It runs, and deletes the orphan.
-    return;
+  if (watch->state == Operation::State::kPending) {
+    poller_->Cancel(watch.release());  // It runs, and deletes the orphan.
+  } else {
+    watch.reset();  // Leaves the queue that it is in.
   }
-  watch->operation.Unlink();
 }
 
-StartResult FdWatcher::StartWatch(Watch* watch) {
-  const int flags = std::exchange(watch->started_before, true) ? kWaitAgain : 0;
-  if (watch->direction == Direction::kRead) {
-    watch->operation.PrepareWaitReadable(watch->handle, flags);
+StartResult FdWatcher::StartWatch(Watch* watch, Direction direction, NativeHandle handle,
+                                  int flags) {
+  if (direction == Direction::kRead) {
+    watch->PrepareWaitReadable(handle, flags);
   } else {
-    watch->operation.PrepareWaitWritable(watch->handle, flags);
+    watch->PrepareWaitWritable(handle, flags);
   }
-  return poller_->Start(&watch->operation);
+  return poller_->Start(watch);
 }
 
 void FdWatcher::BeforePoll(ReadyQueue* reported) {
   for (Direction direction : {Direction::kRead, Direction::kWrite}) {
     while (Watch* watch = ToStart(direction).PopFront()) {
-      if (StartWatch(watch) == StartResult::kDone) reported->PushBack(&watch->operation);
+      const StartResult started = StartWatch(watch, direction, watch->handle, kWaitAgain);
+      if (started == StartResult::kDone) reported->PushBack(watch);
     }
   }
 }
 
 const SourceLocation* FdWatcher::LocationOf(const Runnable* runnable) {
   if (runnable->run_fn() != &OnReported) return nullptr;
-  return &static_cast<const Watch::WaitOperation*>(runnable)->watch->location;
+  return &static_cast<const Watch*>(runnable)->location;
 }
 
 std::vector<std::string> FdWatcher::DescribeAll() const {
@@ -99,7 +99,7 @@ std::vector<std::string> FdWatcher::DescribeAll() const {
 }
 
 void FdWatcher::OnReported(Runnable* runnable) {
-  Watch* watch = static_cast<Watch::WaitOperation*>(runnable)->watch;
+  auto* watch = static_cast<Watch*>(runnable);
   if (watch->watcher == nullptr) {
     delete watch;
     return;
@@ -109,11 +109,11 @@ void FdWatcher::OnReported(Runnable* runnable) {
 
 void FdWatcher::RunCallback(Watch* watch) {
   if (closed_) return;
-  const Direction direction = watch->direction;
+  const Direction direction = DirectionOf(*watch);
   const NativeHandle handle = watch->handle;
   // An error is for the callback to find, by the call that it makes. Only a
   // descriptor that is not open any more can be watched no longer.
-  const bool again = watch->operation.result != -EBADF;
+  const bool again = watch->result != -EBADF;
   if (again) ToStart(direction).PushBack(watch);
   const uint64_t number = watch->number;
   absl::AnyInvocable<void()> callback = std::move(watch->callback);

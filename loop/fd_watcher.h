@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "weft/core/block_pool.h"
 #include "weft/core/context.h"
 #include "weft/core/intrusive_list.h"
 #include "weft/core/scheduler.h"
@@ -54,28 +55,18 @@ class FdWatcher {
   void Close();
 
  private:
-  // One callback and its operation. The operation's memory must stay until the
+  // One callback, and the operation that it is. That one's memory must stay until the
   // poller gives it back; so a watch that is removed meanwhile becomes an orphan,
-  // which goes when its operation runs.
-  struct Watch : ListNode {
-    Watch(FdWatcher* owner, Direction watched, NativeHandle on)
-        : watcher(owner), direction(watched), handle(on), operation(this) {}
+  // which goes when it runs. It is with the poller, in a queue or to be started.
+  struct Watch final : Operation, PooledObject {
+    explicit Watch(FdWatcher* owner) : Operation(&FdWatcher::OnReported), watcher(owner) {}
 
-    struct WaitOperation : Operation {
-      explicit WaitOperation(Watch* on) : Operation(&FdWatcher::OnReported), watch(on) {}
-      Watch* watch;
-    };
-
-    FdWatcher* watcher;  // Null: an orphan.
-    Direction direction;
-    NativeHandle handle;
+    FdWatcher* watcher;   // Null: an orphan.
     uint64_t number = 0;  // An address may come back, this does not.
     SourceLocation location;
     ContextRef context;  // The context variables of whoever added it.
     // Empty while it runs.
     absl::AnyInvocable<void()> callback;
-    bool started_before = false;
-    WaitOperation operation;
   };
 
   using Watches = absl::flat_hash_map<NativeHandle, std::unique_ptr<Watch>>;
@@ -89,7 +80,10 @@ class FdWatcher {
   }
   void RunCallback(Watch* watch);
   void Discard(std::unique_ptr<Watch> watch);
-  StartResult StartWatch(Watch* watch);
+  static Direction DirectionOf(const Watch& watch) {
+    return watch.opcode == OpCode::kWaitReadable ? Direction::kRead : Direction::kWrite;
+  }
+  StartResult StartWatch(Watch* watch, Direction direction, NativeHandle handle, int flags);
 
   Scheduler* const scheduler_;
   Poller* const poller_;
