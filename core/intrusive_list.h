@@ -34,6 +34,17 @@ class ListNode {
     next_ = nullptr;
   }
 
+  // Puts `other`, which is in no list, where this node is, and takes this one out.
+  // REQUIRES: is_linked().
+  void ReplaceBy(ListNode* other) {
+    ABSL_ASSERT(is_linked() && !other->is_linked());
+    other->next_ = next_;
+    other->prev_ = prev_;
+    next_->prev_ = other;
+    prev_->next_ = other;
+    next_ = nullptr;
+  }
+
  private:
   template <class T>
   friend class List;

@@ -55,6 +55,16 @@ TEST(IntrusiveListTest, AnElementLeavesByItself) {
   EXPECT_THAT(Drain(list), ElementsAre(3));
 }
 
+TEST(IntrusiveListTest, AnElementTakesThePlaceOfAnother) {
+  Item one(1), two(2), three(3), four(4);
+  List<Item> list;
+  for (Item* item : {&one, &two, &three}) list.PushBack(item);
+  two.ReplaceBy(&four);
+
+  EXPECT_FALSE(two.is_linked());
+  EXPECT_THAT(Drain(list), ElementsAre(1, 4, 3));
+}
+
 TEST(IntrusiveListTest, SplicesInOrder) {
   Item one(1), two(2), three(3);
   List<Item> list, more, none;

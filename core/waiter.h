@@ -64,6 +64,12 @@ class Wait : public Cancellable {
     return true;
   }
 
+  // The same for whoever will run the task himself, in the next round; or, as it turns out
+  // then, lets it wait on.
+  void WakeLater() { state_ = State::kWoken; }
+  void RunTask() { task_->Run(); }
+  void WaitOn() { state_ = State::kWaiting; }
+
   // How the wait ended, for await_resume: true if the await is to throw
   // `task()->cancelled_error()`. That can also be after Wake(), if the task was
   // cancelled after that: what it was woken for is then the caller's to pass on.

@@ -103,6 +103,7 @@ class [[nodiscard]] FillAwaiter final : public StreamReadAwaiter<FillAwaiter> {
   FillAwaiter(FillAwaiter&& other) noexcept = default;
 
   bool IsSatisfied() override { return stream_->buffer().size() >= at_least_ || stream_->ended(); }
+  bool TakesAnything() const override { return at_least_ <= stream_->buffer().size() + 1; }
   absl::StatusOr<absl::Span<const char>> Take() {
     if (ABSL_PREDICT_FALSE(!stream_->read_error().ok())) return stream_->read_error();
     const std::string_view unread = stream_->buffer().unread();
@@ -122,6 +123,7 @@ class [[nodiscard]] ReadIntoAwaiter final : public StreamReadAwaiter<ReadIntoAwa
   bool IsSatisfied() override {
     return !stream_->buffer().empty() || stream_->ended() || into_.empty();
   }
+  bool TakesAnything() const override { return true; }
   absl::StatusOr<size_t> Take();
 
  private:
@@ -138,6 +140,7 @@ class [[nodiscard]] ReadAwaiter final : public StreamReadAwaiter<ReadAwaiter> {
     if (count_ < 0) return stream_->ended();
     return !stream_->buffer().empty() || stream_->ended() || count_ == 0;
   }
+  bool TakesAnything() const override { return count_ >= 0; }
   absl::StatusOr<std::string> Take();
 
  private:
@@ -494,7 +497,7 @@ class StreamWriter {
   // A peer that is too slow for a program that does not wait: a write after which
   // more than `limit` bytes were unsent drops the connection instead, and Drain()
   // returns RESOURCE_EXHAUSTED. Default: no limit.
-  void SetHardLimit(size_t limit) { state_->set_hard_limit(limit); }
+  void SetHardLimit(size_t limit) { state_->SetHardLimit(limit); }
 
   // Whom it talks to, and from where; none if the kernel does not say. The peer is
   // known after it has gone, too.

@@ -70,7 +70,7 @@ class NativeAddress {
         break;
       }
       case SocketAddress::Family::kUnix: {
-        const std::string& path = address.path_;
+        const std::string& path = address.path();
         Un un = {};
         un.sun_family = System::kUnix;
         // It fits: the path was checked when this address was made.
@@ -99,11 +99,10 @@ class NativeAddress {
     // A path may or may not be followed by a NUL (unix(7)); an abstract name is what the
     // length says.
     if (path[0] != '\0') length = strnlen(path, length);
-    address.path_.assign(path, length);
     // Some systems give an unnamed socket a name of NULs.
-    if (address.path_.find_first_not_of('\0') == std::string::npos && length > 1) {
-      address.path_.clear();
-    }
+    const std::string_view name(path, length);
+    if (length > 1 && name.find_first_not_of('\0') == std::string_view::npos) return address;
+    address.set_path(std::string(name));
     return address;
   }
 

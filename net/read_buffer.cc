@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "weft/core/block_pool.h"
@@ -14,66 +15,61 @@ namespace weft::internal {
 void ReadBuffer::Append(Slab slab, size_t count) {
   if (count == 0) return;
   if (empty()) {
-    if (count <= kSmallBlock) {
-      small_ = static_cast<char*>(AllocateBlock(kSmallBlock));
-      std::memcpy(small_, slab.data(), count);
-      Use(small_, kSmallBlock, count);
+    if (count <= kShortMessage) {
+      NewHeld(kSmallBlock);
+      std::memcpy(held_->short_message(), slab.data(), count);
+      held_->Use(held_->short_message(), kShortMessage, count);
     } else {
-      slab_ = std::move(slab);
-      Use(slab_.data(), slab_.size(), count);
+      NewHeld(sizeof(Held));
+      held_->slab = std::move(slab);
+      held_->Use(held_->slab.data(), held_->slab.size(), count);
     }
     return;
   }
   const size_t unread = size();
-  if (small_ != nullptr && unread + count > kSmallBlock && unread + count <= slab.size()) {
+  const bool is_short = held_->block_size == kSmallBlock && held_->base == held_->short_message();
+  if (is_short && unread + count > kShortMessage && unread + count <= slab.size()) {
     // Both fit into the new slab.
     std::memmove(slab.data() + unread, slab.data(), count);
-    std::memcpy(slab.data(), begin_, unread);
-    FreeSmall();
-    slab_ = std::move(slab);
-    Use(slab_.data(), slab_.size(), unread + count);
+    std::memcpy(slab.data(), held_->begin, unread);
+    held_->slab = std::move(slab);
+    held_->Use(held_->slab.data(), held_->slab.size(), unread + count);
     return;
   }
   MakeRoom(count);
-  std::memcpy(end_, slab.data(), count);
-  end_ += count;
+  std::memcpy(held_->end, slab.data(), count);
+  held_->end += count;
 }
 
-void ReadBuffer::Clear() {
-  FreeSmall();
-  slab_.Reset();
-  long_.reset();
-  Use(nullptr, 0, 0);
+void ReadBuffer::NewHeld(size_t block_size) {
+  held_ = new (AllocateBlock(block_size)) Held(block_size);
 }
 
-void ReadBuffer::Use(char* memory, size_t capacity, size_t count) {
-  base_ = begin_ = memory;
-  end_ = memory + count;
-  capacity_end_ = memory + capacity;
-}
-
-void ReadBuffer::FreeSmall() {
-  if (small_ != nullptr) FreeBlock(std::exchange(small_, nullptr), kSmallBlock);
+void ReadBuffer::FreeHeld() {
+  Held* const held = std::exchange(held_, nullptr);
+  const size_t block_size = held->block_size;
+  held->~Held();
+  FreeBlock(held, block_size);
 }
 
 void ReadBuffer::MakeRoom(size_t count) {
-  if (static_cast<size_t>(capacity_end_ - end_) >= count) return;
-  const size_t unread = size();
-  const size_t capacity = static_cast<size_t>(capacity_end_ - base_);
+  Held& held = *held_;
+  if (static_cast<size_t>(held.capacity_end - held.end) >= count) return;
+  const size_t unread = held.size();
+  const size_t capacity = held.capacity();
   // Moving pays only if it makes more room than it costs; so appending stays
   // linear on the whole.
   if (capacity - unread >= count && unread <= capacity / 2) {
-    std::memmove(base_, begin_, unread);
-    Use(base_, capacity, unread);
+    std::memmove(held.base, held.begin, unread);
+    held.Use(held.base, capacity, unread);
     return;
   }
   const size_t wanted = std::max(2 * capacity, unread + count);
   std::unique_ptr<char[]> bigger(new char[wanted]);
-  std::memcpy(bigger.get(), begin_, unread);
-  long_ = std::move(bigger);
-  FreeSmall();
-  slab_.Reset();
-  Use(long_.get(), wanted, unread);
+  std::memcpy(bigger.get(), held.begin, unread);
+  held.heap = std::move(bigger);
+  held.slab.Reset();
+  held.Use(held.heap.get(), wanted, unread);
 }
 
 }  // namespace weft::internal

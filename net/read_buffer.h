@@ -16,10 +16,10 @@ namespace weft::internal {
 // copied out of the slab into which it was received, to a small block from the
 // thread's free list: so however many connections have one to be read, they share a
 // slab that is hot in the cache. What is longer stays in its slab, and what is longer
-// than that lies on the heap. An empty buffer holds no memory.
+// than that lies on the heap. An empty buffer holds no memory, and is a pointer.
 //
-//   base_  begin_      end_            capacity_end_
-//   | read | unread    | free          |
+//   base    begin      end             capacity_end
+//   | read  | unread   | free          |
 //
 // Threads: that of its slabs.
 class ReadBuffer {
@@ -30,37 +30,61 @@ class ReadBuffer {
   ~ReadBuffer() { Clear(); }
 
   // Valid until the next call that is not const.
-  std::string_view unread() const { return std::string_view(begin_, size()); }
-  size_t size() const { return static_cast<size_t>(end_ - begin_); }
-  bool empty() const { return begin_ == end_; }
+  std::string_view unread() const {
+    return held_ == nullptr ? std::string_view() : std::string_view(held_->begin, held_->size());
+  }
+  size_t size() const { return held_ == nullptr ? 0 : held_->size(); }
+  bool empty() const { return held_ == nullptr; }
 
-  // Appends the first `count` bytes of `slab`. Allocates only if more is unread
-  // than fits into one slab.
+  // Appends the first `count` bytes of `slab`. Allocates on the heap only if more is
+  // unread than fits into one slab.
+  // Errors: std::bad_alloc; then nothing has been appended.
   void Append(Slab slab, size_t count);
 
   // Drops the first `count` bytes. REQUIRES: there are so many.
   void Consume(size_t count) {
-    begin_ += count;
-    if (begin_ == end_) Clear();
+    if (count == 0) return;
+    held_->begin += count;
+    if (held_->begin == held_->end) Clear();
   }
 
-  void Clear();
+  void Clear() {
+    if (held_ != nullptr) FreeHeld();
+  }
 
  private:
+  // Where the bytes are. It is the head of a block, which is as long as it if there was
+  // never a short message in it.
+  struct Held {
+    explicit Held(size_t size) : block_size(size) {}
+
+    size_t size() const { return static_cast<size_t>(end - begin); }
+    size_t capacity() const { return static_cast<size_t>(capacity_end - base); }
+    char* short_message() { return reinterpret_cast<char*>(this + 1); }
+    // Makes `memory`, of which the first `count` bytes are unread, what is held.
+    void Use(char* memory, size_t capacity, size_t count) {
+      base = begin = memory;
+      end = memory + count;
+      capacity_end = memory + capacity;
+    }
+
+    char* base = nullptr;  // Behind this, or in one of the next two.
+    char* begin = nullptr;
+    char* end = nullptr;
+    char* capacity_end = nullptr;
+    Slab slab;
+    std::unique_ptr<char[]> heap;
+    const size_t block_size;
+  };
+
   static constexpr size_t kSmallBlock = 1024;
+  static constexpr size_t kShortMessage = kSmallBlock - sizeof(Held);
 
-  // Makes `memory`, of which the first `count` bytes are unread, what is held.
-  void Use(char* memory, size_t capacity, size_t count);
+  void NewHeld(size_t block_size);
+  void FreeHeld();
   void MakeRoom(size_t count);
-  void FreeSmall();
 
-  char* base_ = nullptr;  // In one of those below; null: none.
-  char* begin_ = nullptr;
-  char* end_ = nullptr;
-  char* capacity_end_ = nullptr;
-  char* small_ = nullptr;
-  Slab slab_;
-  std::unique_ptr<char[]> long_;
+  Held* held_ = nullptr;  // Null: nothing is unread.
 };
 
 }  // namespace weft::internal

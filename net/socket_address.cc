@@ -104,7 +104,7 @@ absl::StatusOr<SocketAddress> SocketAddress::FromUnixPath(std::string_view path)
   }
   SocketAddress address;
   address.family_ = Family::kUnix;
-  address.path_ = std::string(path);
+  address.set_path(std::string(path));
   return address;
 }
 
@@ -120,7 +120,7 @@ absl::StatusOr<SocketAddress> SocketAddress::FromAbstractName(std::string_view n
   }
   SocketAddress address;
   address.family_ = Family::kUnix;
-  address.path_ = absl::StrCat(std::string_view("\0", 1), name);
+  address.set_path(absl::StrCat(std::string_view("\0", 1), name));
   return address;
 }
 
@@ -194,6 +194,11 @@ SocketDomain SocketAddress::domain() const {
   return SocketDomain::kInet;
 }
 
+const std::string& SocketAddress::path() const {
+  static const std::string& empty = *new std::string();  // Never destroyed.
+  return path_ != nullptr ? *path_ : empty;
+}
+
 std::string SocketAddress::ToString() const {
   switch (family_) {
     case Family::kNone:
@@ -203,10 +208,10 @@ std::string SocketAddress::ToString() const {
     case Family::kIpv6:
       return absl::StrCat("[", host(), "]:", port_);
     case Family::kUnix:
-      if (is_abstract()) return absl::StrCat("unix:@", std::string_view(path_).substr(1));
+      if (is_abstract()) return absl::StrCat("unix:@", std::string_view(path()).substr(1));
       // A path that would be read as an abstract name.
-      if (!path_.empty() && path_[0] == '@') return absl::StrCat("unix:./", path_);
-      return absl::StrCat("unix:", path_);
+      if (!path().empty() && path()[0] == '@') return absl::StrCat("unix:./", path());
+      return absl::StrCat("unix:", path());
   }
   return std::string();
 }

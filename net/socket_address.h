@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -79,7 +80,7 @@ class SocketAddress {
   bool is_none() const { return family_ == Family::kNone; }
   bool is_ip() const { return family_ == Family::kIpv4 || family_ == Family::kIpv6; }
   bool is_unix() const { return family_ == Family::kUnix; }
-  bool is_abstract() const { return is_unix() && !path_.empty() && path_[0] == '\0'; }
+  bool is_abstract() const { return is_unix() && !path().empty() && path()[0] == '\0'; }
 
   // 127.0.0.0/8, ::1, and every Unix socket.
   bool is_loopback() const;
@@ -93,7 +94,7 @@ class SocketAddress {
   // Of a link-local IPv6 address: the number of the interface. Else 0.
   uint32_t scope_id() const { return scope_id_; }
   // The path, or a NUL and the abstract name; empty unless is_unix().
-  const std::string& path() const { return path_; }
+  const std::string& path() const;
 
   // What to give Socket::Open(). REQUIRES: !is_none().
   SocketDomain domain() const;
@@ -102,11 +103,11 @@ class SocketAddress {
 
   friend bool operator==(const SocketAddress& a, const SocketAddress& b) {
     return a.family_ == b.family_ && a.port_ == b.port_ && a.scope_id_ == b.scope_id_ &&
-           a.bytes_ == b.bytes_ && a.path_ == b.path_;
+           a.bytes_ == b.bytes_ && a.path() == b.path();
   }
   template <class H>
   friend H AbslHashValue(H state, const SocketAddress& a) {
-    return H::combine(std::move(state), a.family_, a.port_, a.scope_id_, a.bytes_, a.path_);
+    return H::combine(std::move(state), a.family_, a.port_, a.scope_id_, a.bytes_, a.path());
   }
   friend std::ostream& operator<<(std::ostream& out, const SocketAddress& address) {
     return out << address.ToString();
@@ -116,11 +117,16 @@ class SocketAddress {
   template <class System>
   friend class internal::NativeAddress;
 
+  void set_path(std::string path) {
+    path_ = path.empty() ? nullptr : std::make_shared<const std::string>(std::move(path));
+  }
+
   Family family_ = Family::kNone;
   uint16_t port_ = 0;
   uint32_t scope_id_ = 0;
   std::array<uint8_t, 16> bytes_{};  // IPv4: the first four.
-  std::string path_;
+  // Null: empty. Not in here: most addresses have none, and there is one in each connection.
+  std::shared_ptr<const std::string> path_;
 };
 
 namespace internal {

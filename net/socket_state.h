@@ -46,7 +46,7 @@ void ForgetHandle(SchedulerCore* core, NativeHandle handle);
 class SocketState : public PooledObject {
  public:
   SocketState(EventLoop& loop, NativeHandle handle)
-      : core_(loop.core()), api_(&loop.socket_api()), handle_(handle) {}
+      : handle_(handle), core_(loop.core()), api_(&loop.socket_api()) {}
   SocketState(const SocketState&) = delete;
   ~SocketState() { Close(); }
 
@@ -84,9 +84,9 @@ class SocketState : public PooledObject {
 
  private:
   uint32_t refs_ = 0;
+  NativeHandle handle_;
   IntrusivePtr<SchedulerCore> core_;
   SocketApi* api_;
-  NativeHandle handle_;
   SocketAddress peer_;
 };
 

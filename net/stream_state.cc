@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "weft/core/errors.h"
 #include "weft/core/log.h"
+#include "weft/net/connection.h"
 #include "weft/net/errno_status.h"
 
 namespace weft::internal {
@@ -42,21 +43,20 @@ StreamState::ReceiveOperation::ReceiveOperation(StreamState* owner)
       }),
       stream(owner) {}
 
-StreamState::SendOperation::SendOperation(StreamState* owner)
+StreamState::Outgoing::SendOperation::SendOperation(StreamState* owner)
     : Operation(
           [](Runnable* runnable) { static_cast<SendOperation*>(runnable)->stream->OnSent(); }),
       stream(owner) {}
 
-StreamState::FlushRunnable::FlushRunnable(StreamState* owner)
+StreamState::Outgoing::FlushRunnable::FlushRunnable(StreamState* owner)
     : Runnable([](Runnable* runnable) { static_cast<FlushRunnable*>(runnable)->stream->Flush(); }),
       stream(owner) {}
 
-StreamState::StreamState(Socket socket, size_t limit)
-    : socket_(std::move(socket)),
-      limit_(limit),
-      low_mark_(kDefaultLowMark),
-      high_mark_(kDefaultHighMark),
-      hard_limit_(std::numeric_limits<size_t>::max()) {
+constinit const StreamState::Limits StreamState::kUsualLimits = {
+    {}, kDefaultStreamLimit, kDefaultLowMark, kDefaultHighMark, std::numeric_limits<size_t>::max()};
+
+StreamState::StreamState(Socket socket, size_t limit) : socket_(std::move(socket)) {
+  if (limit != kUsualLimits.read) OwnLimits().read = limit;
   AddRef();  // Its own, until it is closed.
   if (!core()->closed) loop().owned().Watch(&at_loop_close_);
 }
@@ -152,6 +152,7 @@ bool StreamState::Read(StreamRead* read, std::coroutine_handle<CoroPromise> hand
 }
 
 void StreamState::OnReceive() {
+  if (is_fetch_due_) return FetchAndRun();
   if (receive_.result == -ECANCELED && std::exchange(receive_cancelled_, false)) {
     // The end of an old request. Somebody may have come meanwhile.
     if (IsAwaited() || is_lingering_) ReceiveMore();
@@ -164,9 +165,42 @@ void StreamState::OnReceive() {
     if (!is_down_) loop().poller().Cancel(&receive_);
     return;
   }
+  // In debug mode a callback that runs a task would be taken for it.
+  if (receive_.result >= 0 && receive_.message_flags == kWithKernel && filter_ == nullptr &&
+      reader_->TakesAnything() && !core()->guarded) {
+    return FetchLater();
+  }
   if (!Fetch()) return;
   if (reader_->IsSatisfied()) return EndRead();
   ReceiveMore();
+}
+
+// The reader counts as woken from here on, and `receive_` stands in the queue for its task.
+void StreamState::FetchLater() {
+  is_fetch_due_ = true;
+  reader_->WakeLater();
+  core()->ready.PushBack(&receive_);
+}
+
+void StreamState::FetchAndRun() {
+  is_fetch_due_ = false;
+  StreamRead* const reader = reader_;
+  if (reader == nullptr) return loop().poller().Cancel(&receive_);
+  if (!Fetch()) {
+    // A false alarm.
+    if (!reader->task()->has_pending_cancellation()) return reader->WaitOn();
+    StopReading(reader);
+  }
+  reader->RunTask();
+}
+
+// The connection goes down: what had come before that is the reader's, whose task stands in
+// the queue by itself from now on.
+void StreamState::FetchNow() {
+  if (!std::exchange(is_fetch_due_, false)) return;
+  if (reader_ == nullptr || !receive_.is_linked() || core()->closed) return;
+  receive_.ReplaceBy(static_cast<Runnable*>(reader_->task()));
+  static_cast<void>(Fetch());  // False alarm or not, the end is near.
 }
 
 // More is needed, and may be there already: but the others come first.
@@ -200,7 +234,24 @@ void StreamState::StopReading(StreamRead* read) {
   receive_.Unlink();
 }
 
+StreamState::Limits& StreamState::OwnLimits() {
+  if (limits_ == nullptr) limits_ = std::make_unique<Limits>(kUsualLimits);
+  return *limits_;
+}
+
 // -- Writing.
+
+// False if there is no memory: then writing has failed.
+bool StreamState::MakeOutgoing() {
+  if (ABSL_PREDICT_FALSE(outgoing_ != nullptr)) return true;
+  try {
+    outgoing_.reset(new Outgoing(this));
+    return true;
+  } catch (const std::bad_alloc&) {
+    FailWrite(ErrnoStatus(-ENOMEM, Describe("write", "to")));
+    return false;
+  }
+}
 
 void StreamState::Write(std::string_view data) {
   if (!write_error_.ok() || is_closing_) {
@@ -210,9 +261,10 @@ void StreamState::Write(std::string_view data) {
     return;
   }
   if (core()->closed) return;
-  if (data.size() > hard_limit_ - std::min(hard_limit_, unsent())) {
+  const size_t most = limits().unsent;
+  if (data.size() > most - std::min(most, unsent())) {
     FailWrite(absl::ResourceExhaustedError(
-        absl::StrCat(Describe("write", "to"), ": more than ", hard_limit_,
+        absl::StrCat(Describe("write", "to"), ": more than ", most,
                      " bytes would be unsent; the connection was dropped")));
     return Abort();
   }
@@ -220,8 +272,9 @@ void StreamState::Write(std::string_view data) {
   WriteQueue& queue = ABSL_PREDICT_TRUE(filter_ == nullptr) ? queue_ : filter_->written_;
   while (!data.empty() && write_error_.ok()) {
     // What is large leaves in portions, as long as the kernel takes them.
-    const size_t portion =
-        is_sending_ ? data.size() : std::min(data.size(), kPiecesACall * pool.slab_size());
+    const size_t portion = is_sending_
+                               ? data.size()
+                               : std::min(data.size(), Outgoing::kPiecesACall * pool.slab_size());
     if (!queue.Append(data.substr(0, portion), &pool)) {
       return FailWrite(ErrnoStatus(-ENOMEM, Describe("write", "to")));
     }
@@ -229,10 +282,11 @@ void StreamState::Write(std::string_view data) {
     if (!is_sending_ && queue.size() >= pool.slab_size()) Flush();
   }
   if (is_sending_) {
-    send_.is_quiet = false;  // What has come now leaves when that has ended.
+    outgoing_->send.is_quiet = false;  // What has come now leaves when that has ended.
     return UpdatePaused();
   }
-  if (!queue.empty() && !flush_.is_linked()) loop().round_end().PushBack(&flush_);
+  if (queue.empty() || !MakeOutgoing() || outgoing_->flush.is_linked()) return;
+  loop().round_end().PushBack(&outgoing_->flush);
 }
 
 void StreamState::WriteEof() {
@@ -243,10 +297,10 @@ void StreamState::WriteEof() {
 }
 
 void StreamState::Flush() {
-  flush_.Unlink();
+  if (outgoing_ != nullptr) outgoing_->flush.Unlink();
   if (core()->closed) return;
   if (is_sending_) {
-    send_.is_quiet = false;
+    outgoing_->send.is_quiet = false;
   } else {
     SendQueue();
   }
@@ -255,32 +309,35 @@ void StreamState::Flush() {
 // REQUIRES: nothing is being sent.
 void StreamState::SendQueue() {
   for (int sends = 0; HasOutput(); ++sends) {
+    if (!MakeOutgoing()) return;
+    Operation& send = outgoing_->send;
+    Buffer* const pieces = outgoing_->pieces;
     if (sends >= kSendsInARow) {
-      send_.result = 0;
+      send.result = 0;
       is_sending_ = true;
-      core()->ready.PushBack(&send_);
+      core()->ready.PushBack(&send);
       return UpdatePaused();
     }
-    const size_t count = queue_.Pieces(pieces_, kPiecesACall);
+    const size_t count = queue_.Pieces(pieces, Outgoing::kPiecesACall);
     if (is_file()) {
-      send_.PrepareWrite(socket_.handle(), pieces_[0].data, pieces_[0].size);
+      send.PrepareWrite(socket_.handle(), pieces[0].data, pieces[0].size);
     } else if (count == 1) {
-      send_.PrepareSend(socket_.handle(), pieces_[0].data, pieces_[0].size);
+      send.PrepareSend(socket_.handle(), pieces[0].data, pieces[0].size);
     } else {
-      send_.PrepareSendMsg(socket_.handle(), pieces_, count);
+      send.PrepareSendMsg(socket_.handle(), pieces, count);
     }
-    if (loop().poller().Start(&send_) == StartResult::kPending) {
+    if (loop().poller().Start(&send) == StartResult::kPending) {
       is_sending_ = true;
       UpdatePaused();
       size_t asked = 0;
-      if (send_.opcode == OpCode::kSendMsg) {
-        for (size_t i = 0; i < send_.buffers.count; ++i) asked += pieces_[i].size;
+      if (send.opcode == OpCode::kSendMsg) {
+        for (size_t i = 0; i < send.buffers.count; ++i) asked += pieces[i].size;
       } else {
-        asked = send_.buffer.size;
+        asked = send.buffer.size;
       }
       // Nothing comes after it. The loop need not wake to hear that all is well.
-      send_.is_quiet = asked == queue_.size() && filter_ == nullptr && !is_file() && !is_paused_ &&
-                       !is_closing_ && !wrote_eof_;
+      send.is_quiet = asked == queue_.size() && filter_ == nullptr && !is_file() && !is_paused_ &&
+                      !is_closing_ && !wrote_eof_;
       return;
     }
     if (!FinishSend()) return;
@@ -290,32 +347,32 @@ void StreamState::SendQueue() {
 
 // False if the connection is lost.
 bool StreamState::FinishSend() {
-  if (send_.result < 0) {
+  const int64_t result = outgoing_->send.result;
+  if (result < 0) {
     if (filter_ != nullptr && filter_->is_end_alone_ && is_closing_) {
       // The peer has gone before it could be told that all has been said.
       GoDown();
       return false;
     }
-    FailWrite(ErrnoStatus(send_.result, Describe(is_file() ? "write" : "send", "to")));
+    FailWrite(ErrnoStatus(result, Describe(is_file() ? "write" : "send", "to")));
     return false;
   }
-  queue_.Consume(static_cast<size_t>(send_.result));
+  queue_.Consume(static_cast<size_t>(result));
   return true;
 }
 
 void StreamState::OnSent() {
   is_sending_ = false;
-  if (is_down_ || !write_error_.ok()) return queue_.Clear();
+  if (is_down_ || !write_error_.ok()) return ClearOutgoing();
   if (FinishSend()) SendQueue();
 }
 
 void StreamState::FailWrite(absl::Status error) {
   if (write_error_.ok()) write_error_ = std::move(error);
-  flush_.Unlink();
-  if (is_sending_) {
-    if (!core()->closed) loop().poller().Cancel(&send_);  // The queue is the kernel's until then.
-  } else {
-    queue_.Clear();
+  if (!is_sending_) {
+    ClearOutgoing();
+  } else if (!core()->closed) {
+    loop().poller().Cancel(&outgoing_->send);  // The queue is the kernel's until then.
   }
   if (filter_ != nullptr) filter_->written_.Clear();
   is_paused_ = false;
@@ -326,16 +383,17 @@ void StreamState::FailWrite(absl::Status error) {
 void StreamState::UpdatePaused() {
   const size_t size = unsent();
   if (is_paused_) {
-    if (size > low_mark_) return;
+    if (size > low_mark()) return;
     is_paused_ = false;
     drainers_.WakeAll();
-  } else if (size > high_mark_ && write_error_.ok()) {
+  } else if (size > high_mark() && write_error_.ok()) {
     is_paused_ = true;
   }
 }
 
 // Everything has left.
 void StreamState::AfterSending() {
+  outgoing_.reset();
   UpdatePaused();
   if (ABSL_PREDICT_FALSE(filter_ != nullptr)) {
     if (!is_closing_ || !filter_->written_.empty()) return;
@@ -353,8 +411,9 @@ void StreamState::AfterSending() {
 }
 
 void StreamState::SetMarks(size_t low, size_t high) {
-  low_mark_ = low;
-  high_mark_ = high;
+  Limits& limits = OwnLimits();
+  limits.low_mark = low;
+  limits.high_mark = high;
   UpdatePaused();
 }
 
@@ -393,8 +452,8 @@ void StreamState::OnReaderGone() {
 
 void StreamState::GoDown() {
   if (std::exchange(is_down_, true)) return;
-  flush_.Unlink();
-  if (!is_sending_) queue_.Clear();
+  if (ABSL_PREDICT_FALSE(is_fetch_due_)) FetchNow();
+  if (!is_sending_) ClearOutgoing();
   if (filter_ != nullptr) {
     filter_->timer_.Cancel();
     filter_->written_.Clear();

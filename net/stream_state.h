@@ -58,6 +58,8 @@ class StreamRead : public Wait {
 
   // Whether what there is now is enough, or is all that there will be.
   virtual bool IsSatisfied() = 0;
+  // Whether anything that comes is enough, the end or an error as well. Asked while it waits.
+  virtual bool TakesAnything() const { return false; }
 
   IntrusivePtr<StreamState> stream_;
 };
@@ -76,7 +78,10 @@ struct OneWay {
 //
 // Reading: only while somebody waits for it. A lent receive announces that there
 // is something, and when its runnable runs the bytes are fetched into a slab. So
-// a connection on which nothing has come holds no buffer.
+// a connection on which nothing has come holds no buffer. Where anything is enough for
+// whoever waits, and the bytes are still the kernel's, they stay there until it is the
+// reader's turn, which comes a round later: so a thousand connections that are reported
+// together use one slab after the other, which is hot in the cache, and not a thousand.
 //
 // Writing: the queue leaves by one operation at a time. What a round's callbacks
 // write leaves when they have run, at Drain(), at Close(), or when it is a slab
@@ -134,7 +139,7 @@ class StreamState final : public ListNode, public PooledObject {
   // -- Reading.
 
   ReadBuffer& buffer() { return buffer_; }
-  size_t limit() const { return limit_; }
+  size_t limit() const { return limits().read; }
   bool eof() const { return eof_; }
   // No more will come: the end, an error or somebody's exception.
   bool ended() const { return eof_ || !read_error_.ok() || read_exception_ != nullptr; }
@@ -165,10 +170,10 @@ class StreamState final : public ListNode, public PooledObject {
   size_t unsent() const {
     return queue_.size() + (ABSL_PREDICT_FALSE(filter_ != nullptr) ? filter_->written_.size() : 0);
   }
-  size_t low_mark() const { return low_mark_; }
-  size_t high_mark() const { return high_mark_; }
+  size_t low_mark() const { return limits().low_mark; }
+  size_t high_mark() const { return limits().high_mark; }
   void SetMarks(size_t low, size_t high);
-  void set_hard_limit(size_t limit) { hard_limit_ = limit; }
+  void SetHardLimit(size_t limit) { OwnLimits().unsent = limit; }
 
   // Sends as much as the kernel takes now.
   void Flush();
@@ -235,9 +240,26 @@ class StreamState final : public ListNode, public PooledObject {
     explicit ReceiveOperation(StreamState* owner);
     StreamState* const stream;
   };
-  struct SendOperation final : Operation {
-    explicit SendOperation(StreamState* owner);
-    StreamState* const stream;
+  // What a stream has while something is to be sent: made by the first write, and gone when
+  // all has left.
+  struct Outgoing final : PooledObject {
+    // Large writes are sent in pieces of this many slabs a call.
+    static constexpr size_t kPiecesACall = 4;
+
+    struct FlushRunnable final : Runnable {
+      explicit FlushRunnable(StreamState* owner);
+      StreamState* const stream;
+    };
+    struct SendOperation final : Operation {
+      explicit SendOperation(StreamState* owner);
+      StreamState* const stream;
+    };
+
+    explicit Outgoing(StreamState* owner) : flush(owner), send(owner) {}
+
+    FlushRunnable flush;  // At the end of the round.
+    SendOperation send;
+    Buffer pieces[kPiecesACall];
   };
   // What only streams that go one way have.
   struct OneWayPart : OneWay {
@@ -254,17 +276,20 @@ class StreamState final : public ListNode, public PooledObject {
     void OnLoopClose() override { stream->Abort(); }
     StreamState* stream;
   };
-  struct FlushRunnable final : Runnable {
-    explicit FlushRunnable(StreamState* owner);
-    StreamState* const stream;
+  struct Limits : PooledObject {
+    size_t read = 0;
+    size_t low_mark = 0;
+    size_t high_mark = 0;
+    size_t unsent = 0;
   };
-
-  // Large writes are sent in pieces of this many slabs a call.
-  static constexpr size_t kPiecesACall = 4;
+  static const Limits kUsualLimits;
 
   ~StreamState();
 
   void OnReceive();
+  void FetchLater();
+  void FetchAndRun();
+  void FetchNow();
   void ReceiveMore();
   bool IsAwaited() const { return reader_ != nullptr && reader_->is_waiting(); }
   bool Fetch();
@@ -272,11 +297,20 @@ class StreamState final : public ListNode, public PooledObject {
   void EndRead();
   void FailRead(int64_t result);
 
+  const Limits& limits() const { return limits_ != nullptr ? *limits_ : kUsualLimits; }
+  Limits& OwnLimits();
+
+  bool MakeOutgoing();
   void OnSent();
   bool FinishSend();
   void SendQueue();
   void UpdatePaused();
   void AfterSending();
+  // Drops what is to be sent. REQUIRES: the kernel reads nothing of it.
+  void ClearOutgoing() {
+    queue_.Clear();
+    outgoing_.reset();
+  }
   bool HasOutput() {
     return !queue_.empty() || (ABSL_PREDICT_FALSE(filter_ != nullptr) && Produce());
   }
@@ -292,7 +326,7 @@ class StreamState final : public ListNode, public PooledObject {
 
   uint32_t refs_ = 0;
   bool eof_ = false;
-  bool is_sending_ = false;  // `send_` is the kernel's, or in a queue.
+  bool is_sending_ = false;  // `outgoing_->send` is the kernel's, or in a queue.
   bool wrote_eof_ = false;
   bool is_shut_ = false;  // The kernel was told so.
   bool is_paused_ = false;
@@ -301,6 +335,7 @@ class StreamState final : public ListNode, public PooledObject {
   bool is_down_ = false;  // Given to the poller to be closed.
   bool is_closed_ = false;
   bool receive_cancelled_ = false;  // The kernel was asked to end `receive_`.
+  bool is_fetch_due_ = false;       // `receive_` is in the ready queue for FetchAndRun().
   uint8_t writes_after_loss_ = 0;
 
   Socket socket_;
@@ -310,22 +345,17 @@ class StreamState final : public ListNode, public PooledObject {
 
   ReadBuffer buffer_;
   StreamRead* reader_ = nullptr;
-  size_t limit_;
   absl::Status read_error_;
   std::exception_ptr read_exception_;
   ReceiveOperation receive_{this};
 
   WriteQueue queue_;
-  size_t low_mark_;
-  size_t high_mark_;
-  size_t hard_limit_;
+  std::unique_ptr<Outgoing> outgoing_;  // Null: nothing is to be sent.
+  std::unique_ptr<Limits> limits_;      // Null: the usual ones.
   absl::Status write_error_;
   WaiterList drainers_;
   WaiterList closers_;
-  FlushRunnable flush_{this};
   AtLoopClose at_loop_close_{this};
-  SendOperation send_{this};
-  Buffer pieces_[kPiecesACall];
 };
 
 StreamRead::~StreamRead() {

@@ -59,6 +59,10 @@ inline constexpr int kKeepOpen = 1;
 // Flags of `PrepareRecvLent()`: the handle need be no socket.
 inline constexpr int kAnyFile = 1;
 
+// `message_flags` of a `kRecvLent` that has announced bytes: they are still the kernel's, so
+// it costs nothing to fetch them later. Else they lie in memory of the backend.
+inline constexpr int kWithKernel = 1;
+
 // Flags of `PrepareFsync()`: only what is needed to read the data back.
 inline constexpr int kDataOnly = 1;
 
@@ -92,7 +96,7 @@ inline constexpr int kDataOnly = 1;
 struct Operation : Runnable {
   enum class State : uint8_t { kIdle, kPending, kDone };
 
-  static constexpr size_t kBackendBytes = 64;
+  static constexpr size_t kBackendBytes = 48;
 
   using Runnable::Runnable;
   ~Operation() { ABSL_HARDENING_ASSERT(state != State::kPending && "cancel it, and let it end"); }
@@ -220,7 +224,7 @@ struct Operation : Runnable {
   };
   uint32_t control_size = 0;
   int flags = 0;
-  int message_flags = 0;  // kRecvMsg: out.
+  int message_flags = 0;  // kRecvMsg, kRecvLent: out.
   OpCode opcode = OpCode::kRecv;
   // kSend, kSendMsg: nobody waits for the end, so a `Wait()` need not return for its
   // sake if all went well. Set after `PrepareSend()`; may change until `Wait()`.

@@ -433,6 +433,7 @@ bool ReadinessTable::FinishWaits(Entry* entry, Direction direction, ReadyQueue* 
 // It is `op`'s turn to receive; until it has, or gives up, others wait.
 void ReadinessTable::Announce(Entry* entry, Operation* op) {
   entry->has_lent = true;
+  op->message_flags = kWithKernel;
   NoteOf(op)->is_unfetched = true;
   NoteOf(op)->generation = entry->generation;
 }

@@ -1,0 +1,65 @@
+// Copyright 2026 The weft Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A reader whose socket is read by somebody else as well.
+
+#include <sys/socket.h>
+
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "weft/core/sleep.h"
+#include "weft/core/task.h"
+#include "weft/net/stream.h"
+#include "weft/net/test_net.h"
+#include "weft/testing/test_poller.h"
+#include "weft/testing/weft_test.h"
+
+namespace weft {
+namespace {
+
+class StreamReaderPosixTest : public NetTest {};
+
+Coro<std::string> ReadText(StreamReader& reader) {
+  absl::StatusOr<std::string> text = co_await reader.Read(100);
+  co_return text.value();
+}
+
+// What another has taken between the report and the reader's turn was a false alarm: the
+// reader waits on, and can be cancelled.
+WEFT_TEST_F(StreamReaderPosixTest, AReportThatTurnsOutToBeFalseIsNoEnd) {
+  int stolen_while_reading = 0;
+  for (const bool is_cancelled : {false, true}) {
+    for (int rounds = 0; rounds < 8; ++rounds) {
+      std::pair<Socket, Socket> sockets = Socket::Pair().value();
+      const int handle = static_cast<int>(sockets.second.handle());
+      StreamPair pair(std::move(sockets));
+      Task<std::string> reading = CreateTask(ReadText(pair.b.reader));
+      co_await Rounds(3);
+      pair.a.writer.Write("stolen");
+      co_await Rounds(rounds);
+      char buffer[100];
+      const ssize_t stolen = ::recv(handle, buffer, sizeof(buffer), MSG_DONTWAIT);
+      if (stolen > 0 && !reading.Done()) ++stolen_while_reading;
+      if (is_cancelled && reading.Cancel()) {
+        co_await Rounds(3);
+        EXPECT_TRUE(reading.Done());
+        if (!reading.Cancelled()) continue;
+        reading = CreateTask(ReadText(pair.b.reader));
+      } else if (stolen > 0) {
+        co_await Rounds(5);
+        EXPECT_FALSE(reading.Done());
+      }
+      pair.a.writer.Write("kept");
+      std::string text = co_await std::move(reading);
+      EXPECT_TRUE(stolen > 0 ? text == "kept" : !text.empty()) << text;
+    }
+  }
+  if (!TestPollerCompletes()) {
+    EXPECT_GT(stolen_while_reading, 0);
+  }
+}
+
+}  // namespace
+}  // namespace weft
