@@ -11,10 +11,17 @@
 
 namespace weft::internal {
 
-// Memory for coroutine frames and for the states of futures and tasks: one free
-// list a size class and thread, so that a loop in its steady state does not call
+// Memory for coroutine frames, for the states of futures and tasks, and for loops: one
+// free list a size class and thread, so that a loop in its steady state does not call
 // `malloc`. What a thread keeps is capped; a block may be freed on another
 // thread than it came from, and after the loop it served.
+//
+// Blocks are cut from chunks, so that none has a header of its own. A chunk counts those
+// that are in use or in a list, and goes back to the heap with the last of them. What is
+// larger than the classes comes from the heap itself; of those a thread keeps a few.
+//
+// A block is aligned to 16 bytes if its size is a multiple of that, else to 8: no type is
+// more strictly aligned than its size says.
 //
 // Under AddressSanitizer and ThreadSanitizer every block is its own allocation,
 // so that they see each use after free.
@@ -25,11 +32,19 @@ void FreeBlock(void* block, size_t size) noexcept;
 
 // -- Implementation details.
 
-inline constexpr size_t kBlockGrain = 16;
-inline constexpr size_t kBlockClasses = 64;  // Up to 1 KiB; larger goes to malloc.
+inline constexpr size_t kBlockGrain = 8;
+inline constexpr size_t kBlockClasses = 128;  // Up to 1 KiB.
+inline constexpr size_t kLargeBlocks = 4;     // Larger ones that a thread keeps.
 
 struct FreeBlockNode {
   FreeBlockNode* next;
+};
+
+struct BlockChunk;
+
+struct LargeBlock {
+  void* block;
+  size_t size;
 };
 
 // Trivially destructible and zero at first, so that it may be used at any time
@@ -38,6 +53,13 @@ struct BlockCache {
   FreeBlockNode* lists[kBlockClasses] = {};
   ptrdiff_t room = 0;      // For so many bytes more, as soon as it is in use.
   bool is_in_use = false;  // From then on it will be emptied when the thread ends.
+  bool is_over = false;    // It has been.
+  // Where blocks are cut from, and how many have been; from `next` to `end` it is whole.
+  BlockChunk* chunk = nullptr;
+  size_t cut = 0;
+  char* next = nullptr;
+  char* end = nullptr;
+  LargeBlock large[kLargeBlocks] = {};
 };
 
 extern constinit thread_local BlockCache block_cache;
@@ -77,7 +99,7 @@ inline void FreeBlock(void* block, size_t size) noexcept {
 struct PooledObject {
   static void* operator new(size_t size) { return AllocateBlock(size); }
   static void operator delete(void* block, size_t size) noexcept { FreeBlock(block, size); }
-  // Blocks are aligned to 16 bytes: what needs more, as a future of a vector
+  // Blocks are aligned to 16 bytes at most: what needs more, as a future of a vector
   // register's type does, is not pooled.
   static void* operator new(size_t size, std::align_val_t alignment) {
     return ::operator new(size, alignment);

@@ -4,6 +4,7 @@
 #include "weft/core/block_pool.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -36,6 +37,77 @@ TEST(BlockPoolTest, ABlockMayBeFreedOnAnotherThread) {
   FreeBlock(block, 100);
   block = AllocateBlock(100);
   std::thread([&] { FreeBlock(block, 100); }).join();
+}
+
+TEST(BlockPoolTest, BlocksAreAsStrictlyAlignedAsTheirSizesAre) {
+  std::vector<void*> blocks;
+  for (size_t size = 8; size <= 1'024; size += 8) {
+    blocks.push_back(AllocateBlock(size));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(blocks.back()) % (size % 16 == 0 ? 16 : 8), 0u) << size;
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) FreeBlock(blocks[i], 8 * (i + 1));
+}
+
+// Of many chunks, which go back in part here and in part when their thread ends.
+TEST(BlockPoolTest, BlocksOutliveTheThreadTheyWereCutOn) {
+  constexpr size_t kSize = 200;
+  constexpr int kCount = 10'000;
+  std::vector<void*> blocks;
+  std::thread([&] {
+    for (int i = 0; i < kCount; ++i) {
+      void* block = AllocateBlock(kSize);
+      std::memset(block, i, kSize);
+      if (i % 3 == 0) {
+        FreeBlock(block, kSize);
+      } else {
+        blocks.push_back(block);
+      }
+    }
+  }).join();
+  std::thread([&] {
+    for (void* block : blocks) FreeBlock(block, kSize);
+  }).join();
+}
+
+// More than a thread keeps, by far: they go back one by one, from either thread.
+TEST(BlockPoolTest, MoreThanIsKept) {
+  constexpr size_t kSize = 1'000;
+  constexpr int kCount = 50'000;
+  for (int round = 0; round < 2; ++round) {
+    std::vector<void*> blocks;
+    for (int i = 0; i < kCount; ++i) {
+      blocks.push_back(AllocateBlock(kSize));
+      std::memset(blocks.back(), i, kSize);
+    }
+    std::thread([&] {
+      for (int i = 0; i < kCount; i += 2) FreeBlock(blocks[static_cast<size_t>(i)], kSize);
+    }).join();
+    for (int i = 1; i < kCount; i += 2) FreeBlock(blocks[static_cast<size_t>(i)], kSize);
+  }
+}
+
+TEST(BlockPoolTest, LargeBlocksOfSeveralSizes) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> blocks;
+    for (size_t i = 0; i < 20; ++i) {
+      blocks.push_back(AllocateBlock(10'000 * i + 2'000));
+      std::memset(blocks.back(), round, 10'000 * i + 2'000);
+    }
+    for (size_t i = 0; i < 20; ++i) FreeBlock(blocks[i], 10'000 * i + 2'000);
+  }
+}
+
+thread_local struct FreesLate {
+  void* block = nullptr;
+  ~FreesLate() {
+    FreeBlock(block, 100);
+    FreeBlock(AllocateBlock(300), 300);
+    FreeBlock(AllocateBlock(3'000), 3'000);
+  }
+} frees_late;
+
+TEST(BlockPoolTest, BlocksMayBeUsedWhileTheThreadEnds) {
+  std::thread([] { frees_late.block = AllocateBlock(100); }).join();
 }
 
 struct Derived : PooledObject {

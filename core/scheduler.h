@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "weft/core/block_pool.h"
 #include "weft/core/callback.h"
 #include "weft/core/context.h"
 #include "weft/core/intrusive_ptr.h"
@@ -43,7 +44,7 @@ extern constinit thread_local Scheduler* current_scheduler;
 // example, finds it closed and queues nothing.
 //
 // Threads: belongs to the loop's thread; the count is not atomic.
-struct SchedulerCore {
+struct SchedulerCore : PooledObject {
   explicit SchedulerCore(Scheduler* scheduler) : owner(scheduler) {}
 
   void AddRef() { ++refs; }

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "weft/core/block_pool.h"
 #include "weft/core/clock.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/future.h"
@@ -70,7 +71,9 @@ using ExceptionHandler = std::function<void(EventLoop& loop, const ExceptionCont
 // it. From others only CallSoonThreadsafe() and Ref() may be called, while the
 // loop is known to live; a LoopRef needs no such care.
 // Python: asyncio's event loop.
-class EventLoop final : public Scheduler, public internal::TaskStarter<EventLoop> {
+class EventLoop final : public Scheduler,
+                        public internal::TaskStarter<EventLoop>,
+                        public internal::PooledObject {
  public:
   // Errors: INVALID_ARGUMENT if there is no poller of that name, UNAVAILABLE if
   // it does not work on this system, with the reason.

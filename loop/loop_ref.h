@@ -68,10 +68,16 @@ class LoopShared {
   Inbox& inbox() { return inbox_; }
 
  private:
+  static constexpr size_t kCacheLine = 64;
+
   Scheduler* const scheduler_;  // Not to be touched unless IsRunningHere().
   const std::shared_ptr<Waker> waker_;
-  alignas(64) std::atomic<bool> sleeping_{false};
+  // Posters change these two, and so the cache lines they are in: not those of the others,
+  // nor of what lies behind.
+  char apart_[kCacheLine];
+  std::atomic<bool> sleeping_{false};
   Inbox inbox_;
+  char apart_behind_[kCacheLine];
 };
 
 }  // namespace internal

@@ -76,7 +76,6 @@ absl::Status SystemError(const char* call, int error) {
 
 class EpollPoller final : public Poller, private ReadinessSource {
  public:
-  EpollPoller() {}  // Not defaulted: `events_` need not be zeroed.
   ~EpollPoller() override {
     for (int fd : {epoll_fd_, timer_fd_, outer_fd_}) {
       if (fd >= 0) ::close(fd);
@@ -130,7 +129,6 @@ class EpollPoller final : public Poller, private ReadinessSource {
   bool watches_waker_ = false;
   std::shared_ptr<EventfdWaker> waker_ = std::make_shared<EventfdWaker>();
   ReadinessTable table_{this, &ended_, &pending_};
-  epoll_event events_[kBatch];
 };
 
 absl::Status EpollPoller::Wait(TimePoint deadline, ReadyQueue* done) {
@@ -190,13 +188,14 @@ int EpollPoller::PrepareSleep(TimePoint deadline, int* timeout) {
 
 int EpollPoller::Fetch(int timeout, ReadyQueue* done, Batch* batch) {
   if (epoll_fd_ < 0) return internal::Nap(timeout) ? 0 : -EINTR;
+  epoll_event fetched[kBatch];
   do {
-    batch->size = ::epoll_wait(epoll_fd_, events_, kBatch, timeout);
+    batch->size = ::epoll_wait(epoll_fd_, fetched, kBatch, timeout);
   } while (batch->size < 0 && errno == EINTR && timeout == 0);
   if (batch->size < 0) return -errno;
   for (int i = 0; i < batch->size; ++i) {
-    const uint64_t tag = events_[i].data.u64;
-    const uint32_t events = events_[i].events;
+    const uint64_t tag = fetched[i].data.u64;
+    const uint32_t events = fetched[i].events;
     if (tag == kWakerTag) {
       waker_->Acquire();
       batch->was_woken = true;
