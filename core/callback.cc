@@ -3,9 +3,10 @@
 
 #include "weft/core/callback.h"
 
-#include <limits>
 #include <mutex>
+#include <thread>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
@@ -16,17 +17,22 @@
 namespace weft::internal {
 namespace {
 
-// Slots that move between a thread and the depot at once, and that are allocated
-// together: a slab, aligned to its size, so that a slot's address tells it.
+// Slots that move between a thread and the depot at once, and that are made together: a
+// slab, aligned to its size, so that a slot's address tells it.
 constexpr uint32_t kBatch = 64;
 constexpr size_t kSlabSize = kBatch * sizeof(CallbackSlot);
 static_assert(kSlabSize == 8192, "a slot is two cache lines");
+
+// A thread that posts when so many are in use is ahead of the loop by as much, and new ones are
+// slow, to come by and to go through. So it lets the loop's thread run, if that waits for this
+// processor, for each slab.
+constexpr size_t kManySlabs = 64;
 
 // Free slots that no thread keeps. A thread that posts takes what the loop's
 // thread, which runs the posts, has received.
 struct Depot {
   std::mutex mutex;
-  CallbackSlot* head = nullptr;
+  CallbackSlot* batches = nullptr;  // The first slot of each, linked by NextBatchOf().
   std::unordered_set<uintptr_t> slabs;
 };
 
@@ -36,28 +42,38 @@ Depot& TheDepot() {
   return *depot;
 }
 
-// Moves `count` slots of this thread to the depot, or all that there are.
-void GiveToDepot(uint32_t count) {
+// Moves a batch of this thread's slots to the depot, or what there is. False if there are none.
+bool GiveToDepot() {
   CallbackSlotCache& cache = callback_slot_cache;
-  if (cache.head == nullptr) return;
+  if (cache.head == nullptr) return false;
   CallbackSlot* first = cache.head;
   CallbackSlot* last = first;
-  uint32_t moved = 1;
-  while (moved < count && CallbackSlotCache::NextOf(last) != nullptr) {
+  for (uint32_t moved = 1; moved < kBatch && CallbackSlotCache::NextOf(last) != nullptr; ++moved) {
     last = CallbackSlotCache::NextOf(last);
-    ++moved;
   }
   cache.head = CallbackSlotCache::NextOf(last);
+  CallbackSlotCache::NextOf(last) = nullptr;
 
   Depot& depot = TheDepot();
   std::lock_guard<std::mutex> lock(depot.mutex);
-  CallbackSlotCache::SetNext(last, depot.head);
-  depot.head = first;
+  CallbackSlotCache::SetNextBatch(first, depot.batches);
+  depot.batches = first;
+  return true;
+}
+
+// A batch, linked by NextOf(); null if there is none.
+CallbackSlot* TakeFromDepot() {
+  Depot& depot = TheDepot();
+  std::lock_guard<std::mutex> lock(depot.mutex);
+  CallbackSlot* const first = depot.batches;
+  if (first != nullptr) depot.batches = CallbackSlotCache::NextBatchOf(first);
+  return first;
 }
 
 // What destructors of thread_local objects free later still is used no more.
 constinit thread_local ThreadExitHook empty_cache([] {
-  GiveToDepot(std::numeric_limits<uint32_t>::max());
+  while (GiveToDepot()) {
+  }
 });
 
 }  // namespace
@@ -67,23 +83,17 @@ constinit thread_local CallbackSlotCache callback_slot_cache;
 CallbackSlot* CallbackSlotCache::Refill() {
   GiveBackAtThreadExit();
   CallbackSlotCache& cache = callback_slot_cache;
-  {
-    Depot& depot = TheDepot();
-    std::lock_guard<std::mutex> lock(depot.mutex);
-    for (uint32_t i = 0; i < kBatch && depot.head != nullptr; ++i) {
-      CallbackSlot* slot = depot.head;
-      depot.head = NextOf(slot);
-      SetNext(slot, cache.head);
-      cache.head = slot;
-    }
-  }
+  cache.head = TakeFromDepot();
   if (cache.head == nullptr) {
     auto* slab = static_cast<CallbackSlot*>(::operator new(kSlabSize, std::align_val_t(kSlabSize)));
+    bool is_far_ahead;
     {
       Depot& depot = TheDepot();
       std::lock_guard<std::mutex> lock(depot.mutex);
       depot.slabs.insert(reinterpret_cast<uintptr_t>(slab));
+      is_far_ahead = depot.slabs.size() > kManySlabs && Scheduler::Current() == nullptr;
     }
+    if (is_far_ahead) std::this_thread::yield();
     for (uint32_t i = 0; i < kBatch; ++i) new (&slab[i]) CallbackSlot;
     for (uint32_t i = kBatch; i-- > 0;) {
       SetNext(&slab[i], cache.head);
@@ -98,7 +108,7 @@ void CallbackSlotCache::OnReceived() {
   CallbackSlotCache& cache = callback_slot_cache;
   if (++cache.received < kBatch) return;
   cache.received = 0;
-  GiveToDepot(kBatch);
+  GiveToDepot();
 }
 
 void CallbackSlotCache::GiveBackAtThreadExit() { empty_cache.Register(); }

@@ -244,6 +244,13 @@ struct CallbackSlotCache {
   static void SetNext(CallbackSlot* slot, CallbackSlot* next) {
     new (slot->storage_) CallbackSlot*(next);
   }
+  // Of the first slot of a batch, behind its link to the second.
+  static CallbackSlot* NextBatchOf(CallbackSlot* first) {
+    return *std::launder(reinterpret_cast<CallbackSlot**>(first->storage_ + sizeof(CallbackSlot*)));
+  }
+  static void SetNextBatch(CallbackSlot* first, CallbackSlot* next) {
+    new (first->storage_ + sizeof(CallbackSlot*)) CallbackSlot*(next);
+  }
 };
 
 extern constinit thread_local CallbackSlotCache callback_slot_cache;

@@ -3,6 +3,7 @@
 
 #include "weft/core/callback.h"
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <cstddef>
@@ -213,6 +214,27 @@ TEST(CallbackSlotTest, WhatThreadsKeepServesOthersWhenTheyEnd) {
   }
 
   EXPECT_LE(slabs.size(), 4u);
+}
+
+// More than one batch, which the depot keeps apart.
+TEST(CallbackSlotTest, AllThatAThreadKeepsServesOthersWhenItEnds) {
+  constexpr size_t kCount = 1'000;
+  const auto use = [] {
+    std::set<internal::CallbackSlot*> used;
+    while (used.size() < kCount) {
+      used.insert(internal::CallbackSlot::Make([] {}, SourceLocation()));
+    }
+    for (internal::CallbackSlot* slot : used) slot->Drop();
+    return used;
+  };
+  std::set<internal::CallbackSlot*> first, second;
+  std::thread([&] { first = use(); }).join();
+  std::thread([&] { second = use(); }).join();
+
+  EXPECT_EQ(first.size(), kCount);
+  EXPECT_EQ(second.size(), kCount);
+  const auto is_new = [&first](internal::CallbackSlot* slot) { return !first.contains(slot); };
+  EXPECT_LE(std::count_if(second.begin(), second.end(), is_new), 64);
 }
 
 // As when one thread calls a loop that another then runs: posts, calls from outside of a
