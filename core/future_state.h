@@ -98,8 +98,8 @@ class FutureState : public Cancellable, public PooledObject {
   // -- How it ended. The type of the outcome is the reference's to know.
 
   OutcomeBase& outcome_base() {
-    return *std::launder(
-        reinterpret_cast<OutcomeBase*>(reinterpret_cast<char*>(this) + outcome_offset_));
+    return *std::launder(reinterpret_cast<OutcomeBase*>(reinterpret_cast<char*>(this) +
+                                                        outcome_offset_ * kOffsetGrain));
   }
   template <class T>
   Outcome<T>& outcome() {
@@ -158,8 +158,8 @@ class FutureState : public Cancellable, public PooledObject {
   // references it begins with.
   FutureState(SchedulerCore* scheduler, OutcomeBase* outcome, uint32_t refs,
               const SourceLocation& created_at)
-      : outcome_offset_(static_cast<uint16_t>(reinterpret_cast<char*>(outcome) -
-                                              reinterpret_cast<char*>(this))),
+      : outcome_offset_(static_cast<uint8_t>(
+            (reinterpret_cast<char*>(outcome) - reinterpret_cast<char*>(this)) / kOffsetGrain)),
         refs_(refs),
         scheduler_(IntrusivePtr<SchedulerCore>::Adopt(scheduler)),
         created_at_(created_at) {
@@ -196,6 +196,8 @@ class FutureState : public Cancellable, public PooledObject {
   std::string_view StatusText() const;
   std::string OutcomeText() const;
 
+  static constexpr ptrdiff_t kOffsetGrain = alignof(std::exception_ptr);
+
   uint8_t flags_ = 0;
 
  private:
@@ -210,7 +212,14 @@ class FutureState : public Cancellable, public PooledObject {
 
   // In the order that leaves no hole; see the size check in future_state.cc.
   Status status_ = Status::kPending;
-  const uint16_t outcome_offset_;
+  const uint8_t outcome_offset_;
+
+ protected:
+  // What the step that is running comes to: it waits, unless it is told otherwise. A task's.
+  enum class Progress : uint8_t { kWaits, kGoesOn, kEnds };
+  Progress progress_ = Progress::kWaits;
+
+ private:
   uint32_t refs_;
   uint32_t callback_refs_ = 0;
 

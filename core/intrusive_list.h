@@ -51,7 +51,7 @@ class ListNode {
   friend class Inbox;
 
   ListNode* next_ = nullptr;
-  ListNode* prev_ = nullptr;  // Meaningless while `next_` is null.
+  ListNode* prev_;  // Meaningless while `next_` is null.
 };
 
 // List

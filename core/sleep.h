@@ -5,16 +5,12 @@
 #define WEFT_CORE_SLEEP_H_
 
 #include <coroutine>
-#include <cstddef>
-#include <string>
+#include <cstdint>
 
-#include "absl/base/optimization.h"
 #include "absl/time/time.h"
 #include "weft/core/outcome.h"
-#include "weft/core/scheduler.h"
 #include "weft/core/task_state.h"
 #include "weft/core/time_point.h"
-#include "weft/core/timer.h"
 #include "weft/core/waiter.h"
 
 namespace weft {
@@ -38,58 +34,33 @@ class [[nodiscard]] YieldAwaiter {
   TaskState* task_ = nullptr;
 };
 
-// The wait for a moment. When it is due its runnable runs, and queues the task: two
-// hops, as in asyncio, where the timer's handle completes a future.
-class SleepTimer final : public Timer, public Wait {
- public:
-  SleepTimer() : Timer(&OnDue) {}
-  ~SleepTimer();
-
-  void Start(TaskState* task, std::coroutine_handle<> handle, absl::Duration delay);
-
- private:
-  static void OnDue(Runnable* runnable) { static_cast<SleepTimer*>(runnable)->Wake(); }
-  Scheduler* scheduler() const { return task()->scheduler()->owner; }
-  // "<Sleep for another 2.5s>"
-  std::string Description() const override;
-};
-
-// A sleep that ends at once is a bare yield, and so common that it makes no timer:
-// there is nothing to cancel, the task is in the queue.
+// A sleep that ends at once is a bare yield. Another needs no memory of its own: it is the
+// task that is armed. (See TaskState::SuspendUntilDue().)
 class [[nodiscard]] SleepAwaiter {
  public:
-  explicit SleepAwaiter(absl::Duration delay) : delay_(delay) {}
+  explicit SleepAwaiter(absl::Duration delay)
+      : delay_(delay <= absl::ZeroDuration() ? 0 : (TimePoint() + delay).nanoseconds()) {}
   // Before it is awaited.
-  SleepAwaiter(SleepAwaiter&& other) noexcept : SleepAwaiter(other.delay_) {}
-  ~SleepAwaiter() {
-    if (ABSL_PREDICT_FALSE(timer_ != nullptr)) timer_->~SleepTimer();
-  }
+  SleepAwaiter(SleepAwaiter&& other) noexcept = default;
 
   bool await_ready() const { return false; }
 
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
+    const int64_t delay = delay_;
     task_ = handle.promise().task;
-    if (delay_ > absl::ZeroDuration()) return StartTimer(handle);
+    if (delay > 0) return task_->SuspendUntilDue(handle, delay);
     task_->SuspendReady(handle);
   }
 
-  void await_resume() {
-    if (ABSL_PREDICT_FALSE(timer_ != nullptr)) return EndOrThrow();
-    task_->ThrowIfCancelled();
-  }
-  Outcome<void> await_outcome() { return WaitOutcome(task_, End()); }
+  void await_resume() { task_->ThrowIfCancelled(); }
+  Outcome<void> await_outcome() { return WaitOutcome(task_, task_->TakeCancellation()); }
 
  private:
-  void StartTimer(std::coroutine_handle<> handle);
-  // Whether the await is to throw.
-  bool End();
-  void EndOrThrow();
-
-  absl::Duration delay_;
-  TaskState* task_ = nullptr;
-  SleepTimer* timer_ = nullptr;  // Null until it is needed; in `storage_`.
-  alignas(SleepTimer) std::byte storage_[sizeof(SleepTimer)];
+  union {
+    int64_t delay_;    // Until it is awaited: rounded up to nanoseconds, 0 if it is not positive.
+    TaskState* task_;  // From then on.
+  };
 };
 
 }  // namespace internal

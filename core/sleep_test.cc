@@ -90,6 +90,71 @@ TEST_F(SleepTest, ACancelledOneLeavesNoTimer) {
   EXPECT_EQ(loop_.Now(), TimePoint());
 }
 
+// As CPython's future, which is cancelled then whatever comes.
+TEST_F(SleepTest, ACancelledOneThrowsAlsoIfTheRequestIsTakenBack) {
+  bool was_cancelled = false;
+  const auto main = [&]() -> Coro<> {
+    Outcome<void> outcome = co_await NoThrow(Sleep(absl::Seconds(9)));
+    was_cancelled = outcome.cancelled();
+    co_await Sleep(absl::Seconds(1));  // Not cancelled any more.
+  };
+  Task<> task = CreateTask(main());
+  loop_.RunRound();
+  EXPECT_TRUE(task.Cancel());
+  EXPECT_TRUE(task.Cancel());
+  task.Uncancel();
+  task.Uncancel();
+  loop_.RunUntilIdle();
+
+  EXPECT_TRUE(was_cancelled);
+  EXPECT_FALSE(task.Cancelled());
+  EXPECT_EQ(loop_.Now(), TimePoint() + absl::Seconds(1));
+}
+
+TEST_F(SleepTest, ATaskThatHasCancelledItselfDoesNotSleep) {
+  const auto main = []() -> Coro<> {
+    CurrentTask().Cancel();
+    co_await Sleep(absl::Seconds(9));
+  };
+  Task<> task = CreateTask(main());
+  loop_.RunUntilIdle();
+
+  EXPECT_TRUE(task.Cancelled());
+  EXPECT_EQ(loop_.Now(), TimePoint());
+}
+
+// Between the two hops of its end: the timer has run, and the task is in the queue.
+TEST_F(SleepTest, OneThatIsOverMayStillBeCancelled) {
+  const auto main = []() -> Coro<> { co_await Sleep(absl::Seconds(1)); };
+  Task<> task = CreateTask(main());
+  const auto cancel = [&]() -> Coro<> {
+    co_await Sleep(absl::Seconds(1));
+    task.Cancel();
+  };
+  CreateTask(cancel());
+  Task<> later = CreateTask(main());
+  loop_.RunUntilIdle();
+
+  EXPECT_FALSE(task.Cancelled());  // It came first.
+  EXPECT_TRUE(later.Done());
+
+  Task<> second = CreateTask(main());
+  loop_.CallSoon([&] { loop_.CallLater(absl::Seconds(1), [&] { second.Cancel(); }); });
+  loop_.RunUntilIdle();
+
+  EXPECT_TRUE(second.Cancelled());
+}
+
+TEST_F(SleepTest, SaysHowLongItWillLast) {
+  const auto main = [](absl::Duration delay) -> Coro<> { co_await Sleep(delay); };
+  Task<> one = CreateTask(main(absl::Seconds(2)));
+  Task<> other = CreateTask(main(absl::InfiniteDuration()));
+  loop_.RunRound();
+
+  EXPECT_EQ(one.task_state()->WaitsFor(), "<Sleep for another 2s>");
+  EXPECT_EQ(other.task_state()->WaitsFor(), "<Sleep for ever>");
+}
+
 TEST_F(SleepTest, AYieldThatIsCancelledThrows) {
   const auto main = []() -> Coro<bool> {
     CurrentTask().Cancel();

@@ -9,6 +9,7 @@
 #include "absl/base/attributes.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
 #include "weft/core/log.h"
@@ -23,6 +24,33 @@ void TaskState::RunFirstStep(Runnable* runnable) {
 }
 
 void TaskState::RunLaterStep(Runnable* runnable) { RunStep(runnable); }
+
+void TaskState::SuspendUntilDue(std::coroutine_handle<> leaf, int64_t delay) {
+  leaf_ = leaf;
+  set_run(&RunDueSleep);
+  Scheduler* const owner = scheduler()->owner;
+  owner->Arm(this, owner->Now() + absl::Nanoseconds(delay));
+}
+
+void TaskState::RunDueSleep(Runnable* runnable) {
+  auto& task = static_cast<TaskState&>(*runnable);
+  task.set_run(&RunLaterStep);
+  task.Wake();
+}
+
+// Whatever comes meanwhile, the await throws, even if the request has been taken back.
+void TaskState::RunCancelledSleep(Runnable* runnable) {
+  auto& task = static_cast<TaskState&>(*runnable);
+  task.set_run(&RunLaterStep);
+  task.flags_ |= kMustCancel;
+  RunLaterStep(runnable);
+}
+
+void TaskState::CancelSleep() {
+  scheduler()->owner->Disarm(this);
+  set_run(&RunCancelledSleep);
+  Wake();
+}
 
 // What comes after a step is given the runnable, not the task, so that there is but one
 // pointer to be kept meanwhile.
@@ -46,6 +74,10 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TaskState::RunStep(Runnable* runnable) 
 // The task was asked to end while it ran, and waits now.
 void TaskState::CancelWait(Runnable* runnable) {
   auto& task = static_cast<TaskState&>(*runnable);
+  if (task.is_asleep()) {
+    task.flags_ &= ~kMustCancel;
+    return task.CancelSleep();
+  }
   if (task.waiting_on_ == nullptr) return;  // It is queued, and will see for itself.
   task.flags_ = (task.flags_ & ~kMustCancel) | kBeingAsked;
   const std::exception_ptr error = task.cancel_error_;
@@ -108,10 +140,16 @@ Cancellable::Step TaskState::BeginCancel(const std::exception_ptr& error) {
   if (done() || leaf_ == nullptr) return {nullptr, CancelAnswer::kRefused};
   ++cancels_;
   flags_ |= kWasAsked;
-  if (waiting_on_ == nullptr || !waiting_on_->WasCancelled()) cancel_error_ = error;
+  const bool was_cancelled =
+      waiting_on_ != nullptr ? waiting_on_->WasCancelled() : run_fn() == &RunCancelledSleep;
+  if (!was_cancelled) cancel_error_ = error;
   if ((flags_ & kBeingAsked) != 0) return {nullptr, CancelAnswer::kRing};
   if (waiting_on_ == nullptr) {
-    flags_ |= kMustCancel;
+    if (is_asleep()) {
+      CancelSleep();
+    } else {
+      flags_ |= kMustCancel;
+    }
     return {nullptr, CancelAnswer::kAccepted};
   }
   flags_ |= kBeingAsked;
@@ -189,6 +227,11 @@ std::string TaskState::WaitsFor() const {
   // Its runnable stands in the list of a future that it waits for; else only in
   // the queue of what is ready.
   if (Runnable::is_linked() && (future == nullptr || future->done())) return "its turn";
+  if (is_asleep()) {
+    if (deadline() == TimePoint::InfiniteFuture()) return "<Sleep for ever>";
+    return absl::StrCat("<Sleep for another ",
+                        absl::FormatDuration(deadline() - scheduler()->owner->Now()), ">");
+  }
   if (waiting_on_ == nullptr) return "an awaiter of another library";
   return waiting_on_->Description();
 }
@@ -213,6 +256,7 @@ std::string TaskState::Repr() const {
 void TaskState::DestroyFrames() {
   if (leaf_ == nullptr) return;
   NeverAwaitedIsFine silence;  // That the task has not ended is reported already.
+  if (is_armed()) scheduler()->owner->Disarm(this);
   Runnable::Unlink();
   TaskLink::Unlink();
   ended_at_ = leaf_promise().awaiting_at;

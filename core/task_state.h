@@ -14,6 +14,7 @@
 #include "absl/base/macros.h"
 #include "weft/core/coro_promise.h"
 #include "weft/core/future_state.h"
+#include "weft/core/timer.h"
 
 namespace weft::internal {
 
@@ -26,9 +27,12 @@ namespace weft::internal {
 // step loop instead of resuming each other, so the stack stays as it is however
 // deep or often coroutines await, with every compiler and at every -O.
 //
+// The runnable is a timer, by which the task sleeps: most tasks that wait for long do no
+// more than that, and then need nothing else.
+//
 // Ownership: the loop holds a task until it is done. The frames belong to the
 // task and go when it is done, the state with its last reference.
-class TaskState : public FutureState, public Runnable, public TaskLink {
+class TaskState : public FutureState, public Timer, public TaskLink {
  public:
   // -- For awaiters, in await_suspend and await_resume.
 
@@ -45,6 +49,11 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
     leaf_ = leaf;
     Wake();
   }
+
+  // The same with the runnable armed: when `delay`, in nanoseconds from now, is over it runs,
+  // and queues the task. That makes two hops, as in asyncio, where the timer's handle completes
+  // a future.
+  void SuspendUntilDue(std::coroutine_handle<> leaf, int64_t delay);
 
   // Queues the runnable, for the next round.
   void Wake() { scheduler()->ready.PushBack(this); }
@@ -128,7 +137,9 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
 
   // The task that `runnable` is, or null if it is something else.
   static TaskState* FromRunnable(Runnable* runnable) {
-    const bool is_task = runnable->run_fn() == &RunLaterStep || runnable->run_fn() == &RunFirstStep;
+    const bool is_task = runnable->run_fn() == &RunLaterStep ||
+                         runnable->run_fn() == &RunFirstStep ||
+                         runnable->run_fn() == &RunCancelledSleep;
     return is_task ? static_cast<TaskState*>(runnable) : nullptr;
   }
 
@@ -150,22 +161,25 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   // makes. To be started at once.
   TaskState(SchedulerCore* scheduler, OutcomeBase* outcome, const SourceLocation& created_at)
       : FutureState(scheduler, outcome, /*refs=*/2, created_at),
-        Runnable(&RunFirstStep),
+        Timer(&RunFirstStep),
         name_(++scheduler->tasks_created << 1 | 1) {}
   ~TaskState() override {
     if (ABSL_PREDICT_FALSE((name_ & 1) == 0)) DeleteName();
   }
 
  private:
-  // What the step that is running comes to: it waits, unless it is told otherwise.
-  enum class Progress : uint8_t { kWaits, kGoesOn, kEnds };
-
   static constexpr uint8_t kMustCancel = kKindFlag1;
   static constexpr uint8_t kBeingAsked = kKindFlag2;  // In a walk of RequestCancel().
   static constexpr uint8_t kWasAsked = kKindFlag3;    // Ever. Implied by kMustCancel.
 
   static void RunFirstStep(Runnable* runnable);
   static void RunLaterStep(Runnable* runnable);
+
+  // What the runnable does while the task sleeps, and what it does when that was cancelled.
+  static void RunDueSleep(Runnable* runnable);
+  static void RunCancelledSleep(Runnable* runnable);
+  bool is_asleep() const { return run_fn() == &RunDueSleep; }
+  void CancelSleep();
 
   static void RunStep(Runnable* runnable);
   void EndUnstarted();
@@ -180,7 +194,6 @@ class TaskState : public FutureState, public Runnable, public TaskLink {
   // Empties it.
   virtual void ResetOutcome() = 0;
 
-  Progress progress_ = Progress::kWaits;
   std::coroutine_handle<> leaf_;
   union {
     Cancellable* waiting_on_ = nullptr;
