@@ -3,6 +3,8 @@
 
 #include "weft/core/callback.h"
 
+#include <algorithm>
+#include <bit>
 #include <mutex>
 #include <thread>
 #include <unordered_set>
@@ -11,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
+#include "weft/core/huge_pages.h"
 #include "weft/core/scheduler.h"
 #include "weft/core/thread_exit.h"
 
@@ -22,6 +25,7 @@ namespace {
 constexpr uint32_t kBatch = 64;
 constexpr size_t kSlabSize = kBatch * sizeof(CallbackSlot);
 static_assert(kSlabSize == 8192, "a slot is two cache lines");
+static_assert(sizeof(CallbackSlot) == SlabMap::kPlaceSize && kBatch == SlabMap::kPlaces);
 
 // A thread that posts when so many are in use is ahead of the loop by as much, and new ones are
 // slow, to come by and to go through. So it lets the loop's thread run, if that waits for this
@@ -34,6 +38,9 @@ struct Depot {
   std::mutex mutex;
   CallbackSlot* batches = nullptr;  // The first slot of each, linked by NextBatchOf().
   std::unordered_set<uintptr_t> slabs;
+  // What slabs are made of: each piece as large as all before, up to a huge page.
+  uintptr_t fresh = 0;
+  uintptr_t fresh_end = 0;
 };
 
 // Never destroyed: slots are used as long as any thread runs.
@@ -62,7 +69,7 @@ bool GiveToDepot() {
 }
 
 // A batch, linked by NextOf(); null if there is none.
-CallbackSlot* TakeFromDepot() {
+CallbackSlot* TakeBatch() {
   Depot& depot = TheDepot();
   std::lock_guard<std::mutex> lock(depot.mutex);
   CallbackSlot* const first = depot.batches;
@@ -72,35 +79,112 @@ CallbackSlot* TakeFromDepot() {
 
 // What destructors of thread_local objects free later still is used no more.
 constinit thread_local ThreadExitHook empty_cache([] {
+  CallbackSlotCache& cache = callback_slot_cache;
+  while (CallbackSlotCache::TakeSlabOfTimers()) CallbackSlotCache::MoveTimerSlotsToList();
+  cache.timer_slab = 0;
+  delete std::exchange(cache.timer_map, nullptr);
   while (GiveToDepot()) {
   }
 });
+
+// A new slab; its slots are made. They lie close together, so that few pages hold them.
+// `is_many`: whether there are many.
+CallbackSlot* MakeSlab(bool* is_many) {
+  Depot& depot = TheDepot();
+  CallbackSlot* slab;
+  {
+    std::lock_guard<std::mutex> lock(depot.mutex);
+    if (depot.fresh == depot.fresh_end) {
+      const size_t all = std::bit_floor(depot.slabs.size() * kSlabSize);
+      const size_t size = std::clamp(all, kSlabSize, kHugePage);
+      depot.fresh = reinterpret_cast<uintptr_t>(::operator new(size, std::align_val_t(size)));
+      depot.fresh_end = depot.fresh + size;
+      if (size == kHugePage) PreferHugePages(reinterpret_cast<void*>(depot.fresh), size);
+    }
+    depot.slabs.insert(depot.fresh);
+    *is_many = depot.slabs.size() > kManySlabs;
+    slab = reinterpret_cast<CallbackSlot*>(std::exchange(depot.fresh, depot.fresh + kSlabSize));
+  }
+  for (uint32_t i = 0; i < kBatch; ++i) new (&slab[i]) CallbackSlot;
+  return slab;
+}
 
 }  // namespace
 
 constinit thread_local CallbackSlotCache callback_slot_cache;
 
+// Moves what is at hand for timers to the list, the first in front.
+void CallbackSlotCache::MoveTimerSlotsToList() {
+  CallbackSlotCache& cache = callback_slot_cache;
+  auto* const slab = reinterpret_cast<CallbackSlot*>(cache.timer_slab);
+  for (uint64_t free = std::exchange(cache.timer_free, 0); free != 0;) {
+    const int i = std::bit_width(free) - 1;
+    free &= ~(uint64_t{1} << i);
+    SetNext(&slab[i], cache.head);
+    cache.head = &slab[i];
+  }
+}
+
+// Has the next slab with free slots at hand; false if there is none.
+bool CallbackSlotCache::TakeSlabOfTimers() {
+  CallbackSlotCache& cache = callback_slot_cache;
+  if (cache.timer_free != 0) return true;
+  if (cache.timer_map == nullptr) return false;
+  const SlabMap::Places places = cache.timer_map->Take();
+  if (places.free == 0) return false;
+  cache.timer_slab = places.slab;
+  cache.timer_free = places.free;
+  return true;
+}
+
+bool CallbackSlotCache::TakeFromDepot() {
+  CallbackSlotCache& cache = callback_slot_cache;
+  cache.head = TakeBatch();
+  return cache.head != nullptr;
+}
+
+// Has a new slab at hand. After the thread's last hook it is not the thread's. Returns whether
+// there are many by now.
+bool CallbackSlotCache::TakeNewSlab() {
+  CallbackSlotCache& cache = callback_slot_cache;
+  bool is_many = false;
+  const auto slab = reinterpret_cast<uintptr_t>(MakeSlab(&is_many));
+  if (empty_cache.Register()) {
+    if (cache.timer_map == nullptr) cache.timer_map = new SlabMap;
+    cache.timer_map->AddSlab(slab);
+  }
+  cache.timer_slab = slab;
+  cache.timer_free = ~uint64_t{0};
+  return is_many;
+}
+
 CallbackSlot* CallbackSlotCache::Refill() {
   GiveBackAtThreadExit();
-  CallbackSlotCache& cache = callback_slot_cache;
-  cache.head = TakeFromDepot();
-  if (cache.head == nullptr) {
-    auto* slab = static_cast<CallbackSlot*>(::operator new(kSlabSize, std::align_val_t(kSlabSize)));
-    bool is_far_ahead;
-    {
-      Depot& depot = TheDepot();
-      std::lock_guard<std::mutex> lock(depot.mutex);
-      depot.slabs.insert(reinterpret_cast<uintptr_t>(slab));
-      is_far_ahead = depot.slabs.size() > kManySlabs && Scheduler::Current() == nullptr;
+  if (!TakeFromDepot()) {
+    if (!TakeSlabOfTimers()) {
+      const bool is_many = TakeNewSlab();
+      if (is_many && Scheduler::Current() == nullptr) std::this_thread::yield();
     }
-    if (is_far_ahead) std::this_thread::yield();
-    for (uint32_t i = 0; i < kBatch; ++i) new (&slab[i]) CallbackSlot;
-    for (uint32_t i = kBatch; i-- > 0;) {
-      SetNext(&slab[i], cache.head);
-      cache.head = &slab[i];
-    }
+    MoveTimerSlotsToList();
   }
   return CallbackSlot::Allocate();
+}
+
+CallbackSlot* CallbackSlotCache::RefillForTimer() {
+  GiveBackAtThreadExit();
+  if (!TakeSlabOfTimers()) {
+    if (callback_slot_cache.head != nullptr || TakeFromDepot()) return CallbackSlot::TakeFree();
+    TakeNewSlab();
+  }
+  return CallbackSlot::AllocateForTimer();
+}
+
+// What is of another thread's slab goes its way back.
+void CallbackSlotCache::RecycleElsewhere(CallbackSlot* slot) {
+  SlabMap* const map = callback_slot_cache.timer_map;
+  if (map != nullptr && map->Add(reinterpret_cast<uintptr_t>(slot))) return;
+  slot->Recycle(CallbackSlot::Kind::kPlain);
+  OnReceived();
 }
 
 void CallbackSlotCache::OnReceived() {
@@ -135,22 +219,22 @@ void CallbackSlot::NextGeneration(bool cancelled) {
 }
 
 void CallbackSlot::RunOtherwise(CallbackSlot* slot, void (*call)(CallbackSlot*)) {
-  const bool is_foreign = (slot->word_.load(std::memory_order_relaxed) & kForeign) != 0;
+  const uint64_t word = slot->word_.load(std::memory_order_relaxed);
   slot->NextGeneration(/*cancelled=*/false);
-  if (is_foreign) CallbackSlotCache::OnReceived();
+  if ((word & kForeign) != 0) CallbackSlotCache::OnReceived();
   if (slot->context_) {
     callback_slot_cache.entered_context = &slot->context_;
     Scheduler::Current()->core()->current_context = &slot->context_;
   }
   call(slot);
-  slot->End();
+  slot->End(KindOf(word));
 }
 
-void CallbackSlot::LeaveContextAndRecycle() {
+void CallbackSlot::LeaveContextAndRecycle(Kind kind) {
   SchedulerCore* core = Scheduler::Current()->core();
   core->current_context = &core->no_context;
   *std::exchange(callback_slot_cache.entered_context, nullptr) = ContextRef();
-  Recycle();
+  Recycle(kind);
 }
 
 void CallbackSlot::Cancel(Scheduler* scheduler) {
@@ -169,20 +253,22 @@ void CallbackSlot::Cancel(Scheduler* scheduler) {
   } else {
     Unlink();
   }
+  if ((word & (kIsBare | kHasContext)) == kIsBare) return Recycle(Kind::kTimer);
   if ((word & kForeign) != 0) CallbackSlotCache::OnReceived();
-  DestroyAndRecycle();
+  DestroyAndRecycle(KindOf(word));
 }
 
 void CallbackSlot::Drop() {
+  const Kind kind = KindOf(word_.load(std::memory_order_relaxed));
   NextGeneration(/*cancelled=*/false);
-  CallbackSlotCache::OnReceived();
-  DestroyAndRecycle();
+  if (kind == Kind::kPlain) CallbackSlotCache::OnReceived();
+  DestroyAndRecycle(kind);
 }
 
-void CallbackSlot::DestroyAndRecycle() {
+void CallbackSlot::DestroyAndRecycle(Kind kind) {
   if (auto destroy = std::exchange(destroy_, nullptr)) destroy(this);
   context_ = ContextRef();
-  Recycle();
+  Recycle(kind);
 }
 
 void CallbackSlot::ReportException() {

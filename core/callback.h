@@ -5,6 +5,7 @@
 #define WEFT_CORE_CALLBACK_H_
 
 #include <atomic>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "weft/core/context.h"
+#include "weft/core/slab_map.h"
 #include "weft/core/source_location.h"
 #include "weft/core/timer.h"
 
@@ -58,10 +60,15 @@ class CallbackSlot : public Timer {
  public:
   static constexpr size_t kInlineSize = 48;
 
+  // What a slot is used for: timers have free slots of their own.
+  enum class Kind { kPlain, kTimer };
+
   // A free slot of this thread's list.
   static CallbackSlot* Allocate();
   // The same; null if the list is empty.
   static CallbackSlot* TakeFree();
+  // A free slot for a timer.
+  static CallbackSlot* AllocateForTimer();
 
   // Whether a closure is kept here; and whether one made of F comes here without throwing.
   template <class Closure>
@@ -73,15 +80,16 @@ class CallbackSlot : public Timer {
 
   // The same with `callable` in it. If copying or moving that there throws, nothing
   // has happened.
-  template <class F>
+  template <Kind kKind = Kind::kPlain, class F>
   static CallbackSlot* Make(F&& callable, const SourceLocation& location) {
-    CallbackSlot* slot = Allocate();
+    CallbackSlot* slot = kKind == Kind::kTimer ? AllocateForTimer() : Allocate();
     try {
-      slot->Bind(std::forward<F>(callable), location);
+      slot->Bind<kKind>(std::forward<F>(callable), location);
     } catch (...) {
-      slot->Recycle();
+      slot->Recycle(kKind);
       throw;
     }
+    if constexpr (kKind == Kind::kTimer) slot->Set(kTimerBits<std::decay_t<F>>);
     return slot;
   }
 
@@ -89,13 +97,13 @@ class CallbackSlot : public Timer {
   CallbackSlot(const CallbackSlot&) = delete;
 
   // Keeps `callable` here if it is no larger than kInlineSize, else on the heap.
-  template <PlainCallback F>
+  template <Kind kKind = Kind::kPlain, PlainCallback F>
   void Bind(F&& callable, const SourceLocation& location) {
     using Closure = std::decay_t<F>;
     location_ = location;
     if constexpr (kIsInline<Closure>) {
       new (storage_) Closure(std::forward<F>(callable));
-      set_run(&RunInline<Closure>);
+      set_run(&RunInline<Closure, kKind>);
       if constexpr (!std::is_trivially_destructible_v<Closure>) {
         destroy_ = [](CallbackSlot* slot) { slot->closure<Closure>().~Closure(); };
       }
@@ -146,8 +154,17 @@ class CallbackSlot : public Timer {
   static constexpr uint64_t kPosted = 1 << kHistoryBits;
   static constexpr uint64_t kForeign = kPosted << 1;
   static constexpr uint64_t kHasContext = kPosted << 2;
-  static constexpr int kGenerationShift = kHistoryBits + 3;
+  static constexpr uint64_t kOfTimer = kPosted << 3;
+  // A timer's that has nothing to destroy: to cancel it, the half of the slot in which its
+  // closure lies need not be touched.
+  static constexpr uint64_t kIsBare = kPosted << 4;
+  static constexpr int kGenerationShift = kHistoryBits + 5;
   static constexpr uint64_t kOneGeneration = uint64_t{1} << kGenerationShift;
+
+  template <class Closure>
+  static constexpr uint64_t kTimerBits =
+      kIsInline<Closure> && std::is_trivially_destructible_v<Closure> ? kOfTimer | kIsBare
+                                                                      : kOfTimer;
 
   static uint64_t Generation(uint64_t word) { return word >> kGenerationShift; }
 
@@ -163,12 +180,15 @@ class CallbackSlot : public Timer {
   // Most uses were never cancelled, nor made on another thread, and have no context: then
   // there is but a number to count before the closure runs. For them alone these call
   // nothing of ours, and so have little to save.
-  template <class Closure>
+  template <class Closure, Kind kKind>
   static void RunInline(Runnable* runnable) {
     auto* slot = static_cast<CallbackSlot*>(runnable);
-    if (ABSL_PREDICT_FALSE(!slot->BeginPlainly())) return RunOtherwise(slot, &CallInline<Closure>);
+    if (ABSL_PREDICT_FALSE(
+            !slot->BeginPlainly<kKind == Kind::kTimer ? kTimerBits<Closure> : 0>())) {
+      return RunOtherwise(slot, &CallInline<Closure>);
+    }
     CallInline<Closure>(slot);
-    slot->End();
+    slot->End(kKind);
   }
 
   template <class Closure>
@@ -202,21 +222,23 @@ class CallbackSlot : public Timer {
   static void RunOtherwise(CallbackSlot* slot, void (*call)(CallbackSlot*));
 
   // Ends the use of which nothing else has to be known; false if it is another.
+  template <uint64_t kPlainly>
   bool BeginPlainly() {
     const uint64_t word = word_.load(std::memory_order_relaxed);
-    if (ABSL_PREDICT_FALSE((word & (kOneGeneration - 1)) != 0)) return false;
-    word_.store(word + kOneGeneration, std::memory_order_relaxed);
+    if (ABSL_PREDICT_FALSE((word & (kOneGeneration - 1)) != kPlainly)) return false;
+    word_.store(word + (kOneGeneration - kPlainly), std::memory_order_relaxed);
     return true;
   }
+  static Kind KindOf(uint64_t word) { return (word & kOfTimer) != 0 ? Kind::kTimer : Kind::kPlain; }
   // The closure has run.
-  void End();
+  void End(Kind kind);
 
   // Ends this use: handles that name it act on nothing from now on.
   void NextGeneration(bool cancelled);
-  void LeaveContextAndRecycle();
+  void LeaveContextAndRecycle(Kind kind);
   void ReportException();
-  void DestroyAndRecycle();
-  void Recycle();
+  void DestroyAndRecycle(Kind kind);
+  void Recycle(Kind kind);
 
   // The generation; below it of what kind this use is; below that how the last
   // 16 ended (1: cancelled). One word, so that a stale handle reads all at once.
@@ -230,12 +252,25 @@ class CallbackSlot : public Timer {
 // The free slots of one thread: those that it uses again and again. Those that other
 // threads have made and this one has run go back, so that they are not made anew there
 // while they become more here.
+//
+// Callbacks that run soon take the one that was freed last. Timers may be many, and end in
+// any order: they take theirs in order of the addresses, a slab at a time, from a map of
+// the slabs that this thread has made. Each takes from the other before more are made.
 struct CallbackSlotCache {
   CallbackSlot* head = nullptr;
+  uintptr_t timer_slab = 0;  // That which timers are taken from,
+  uint64_t timer_free = 0;   // and what is free of it.
+  SlabMap* timer_map = nullptr;
   ContextRef* entered_context = nullptr;  // Of the callback that runs, if it has one.
   uint32_t received = 0;                  // From other threads, and not given back yet.
 
   static CallbackSlot* Refill();
+  static CallbackSlot* RefillForTimer();
+  static void RecycleElsewhere(CallbackSlot* slot);  // A timer's, not in `timer_slab`.
+  static void MoveTimerSlotsToList();
+  static bool TakeSlabOfTimers();
+  static bool TakeFromDepot();
+  static bool TakeNewSlab();
   // A slot of another thread's comes to this one.
   static void OnReceived();
   // Has the slots of this thread given back when it ends.
@@ -267,17 +302,33 @@ inline CallbackSlot* CallbackSlot::Allocate() {
   return ABSL_PREDICT_TRUE(slot != nullptr) ? slot : CallbackSlotCache::Refill();
 }
 
-inline void CallbackSlot::Recycle() {
+inline CallbackSlot* CallbackSlot::AllocateForTimer() {
   CallbackSlotCache& cache = callback_slot_cache;
+  const uint64_t free = cache.timer_free;
+  if (ABSL_PREDICT_FALSE(free == 0)) return CallbackSlotCache::RefillForTimer();
+  cache.timer_free = free & (free - 1);
+  return reinterpret_cast<CallbackSlot*>(cache.timer_slab) + std::countr_zero(free);
+}
+
+inline void CallbackSlot::Recycle(Kind kind) {
+  CallbackSlotCache& cache = callback_slot_cache;
+  if (kind == Kind::kTimer) {
+    const auto place = reinterpret_cast<uintptr_t>(this);
+    if (SlabMap::SlabOf(place) != cache.timer_slab) {
+      return CallbackSlotCache::RecycleElsewhere(this);
+    }
+    cache.timer_free |= SlabMap::BitOf(place);
+    return;
+  }
   CallbackSlotCache::SetNext(this, cache.head);
   cache.head = this;
 }
 
-inline void CallbackSlot::End() {
+inline void CallbackSlot::End(Kind kind) {
   if (ABSL_PREDICT_FALSE(callback_slot_cache.entered_context != nullptr)) {
-    return LeaveContextAndRecycle();
+    return LeaveContextAndRecycle(kind);
   }
-  Recycle();
+  Recycle(kind);
 }
 
 }  // namespace internal

@@ -37,6 +37,11 @@ void SchedulerCore::CopyContextSlowly(CallbackSlot* target) const {
   if (ContextRef context = GetContext()) target->set_context(std::move(context));
 }
 
+void SchedulerCore::CopyContextOfTimerSlowly(CallbackSlot* target) const {
+  if (current_scheduler == nullptr && outside_context == nullptr) return;  // Nothing runs.
+  if (ContextRef context = GetContext()) target->set_context(std::move(context));
+}
+
 }  // namespace internal
 
 void Scheduler::ThrowNoRunningLoop() { throw RuntimeError("no running event loop"); }

@@ -113,11 +113,16 @@ struct SchedulerCore : PooledObject {
   void CopyContext(CallbackSlot* target) const {
     if (ABSL_PREDICT_FALSE(may_have_context())) CopyContextSlowly(target);
   }
+  // The same for a slot that comes back to its thread by itself.
+  void CopyContextOfTimer(CallbackSlot* target) const {
+    if (ABSL_PREDICT_FALSE(may_have_context())) CopyContextOfTimerSlowly(target);
+  }
   // False: what is running has none, and no more has what that starts.
   bool may_have_context() const { return static_cast<bool>(*current_context); }
 
  private:
   void CopyContextSlowly(CallbackSlot* target) const;
+  void CopyContextOfTimerSlowly(CallbackSlot* target) const;
 };
 
 }  // namespace internal
@@ -199,7 +204,10 @@ class Scheduler {
   TimerHandle CallAt(TimePoint when, F&& callable,
                      const SourceLocation& location = SourceLocation::current()) {
     if (ABSL_PREDICT_FALSE(core_->guarded)) CheckCall();
-    internal::CallbackSlot* slot = MakeCallback(std::forward<F>(callable), location);
+    internal::CallbackSlot* slot =
+        internal::CallbackSlot::Make<internal::CallbackSlot::Kind::kTimer>(
+            std::forward<F>(callable), location);
+    core_->CopyContextOfTimer(slot);
     Arm(slot, when);
     return TimerHandle(this, slot, when);
   }
