@@ -35,6 +35,9 @@ constexpr absl::Duration kLoopbackPatience = absl::Milliseconds(5);
 // another process for each delivery, as under Wine, it may well be later.
 constexpr absl::Duration kLastPatience = absl::Milliseconds(200);
 
+// So many due timers are queued at once: they stay in the first cache until they run.
+constexpr size_t kTimersAtOnce = 64;
+
 bool DebugByEnvironment() {
   const char* value = std::getenv("WEFT_DEBUG");
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
@@ -168,7 +171,8 @@ void EventLoop::Poll(TimePoint limit) {
 // The first that is due tells by how much the loop is late.
 void EventLoop::QueueDueTimers(TimePoint now) {
   Runnable* const last = ready().back();
-  wheel_.Advance(now, &ready());
+  wheel_.Expire(now);
+  wheel_.TakeDue(kTimersAtOnce, &ready());
   next_wake_ = wheel_.NextWake();
   Runnable* const first = last == nullptr ? ready().front() : ready().Next(last);
   if (first == nullptr) return;
@@ -231,6 +235,10 @@ absl::Status EventLoop::PollVirtually(bool may_wait, TimePoint limit, ReadyQueue
 int EventLoop::RunReady() {
   ABSL_ASSUME(!ready().empty());
   batch_.Splice(&ready());
+  return RunBatch();
+}
+
+inline int EventLoop::RunBatch() {
   int count = 0;
   while (Runnable* next = batch_.PopFront()) {
     next->Run();
@@ -239,13 +247,26 @@ int EventLoop::RunReady() {
   return count;
 }
 
+// The due timers that were too many to be queued at once: they are the last of their
+// round.
+int EventLoop::RunDueTimers() {
+  int count = 0;
+  while (wheel_.has_due()) {
+    wheel_.TakeDue(kTimersAtOnce, &batch_);
+    count += RunBatch();
+  }
+  return count;
+}
+
 int EventLoop::RunRound() {
   int count = 0;
   if (ABSL_PREDICT_FALSE(core()->guarded)) {
+    wheel_.TakeDue(wheel_.due_count(), &ready());
     batch_.Splice(&ready());
     count = observation_.RunBatch(&batch_);
   } else if (!ready().empty()) {
     count = RunReady();
+    if (ABSL_PREDICT_FALSE(wheel_.has_due())) count += RunDueTimers();
   }
   EndRound(count);
   return count;

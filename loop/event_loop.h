@@ -383,6 +383,8 @@ class EventLoop final : public Scheduler,
   TimePoint SteadyMoment(TimePoint moment) const;
   void EndRound(int count);
   int RunReady();
+  int RunBatch();
+  int RunDueTimers();
   int RunRound();
   void RunRoundEnd();
   void RunPlainRounds();

@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -30,81 +29,157 @@ constexpr size_t kAhead = 8;
 constexpr size_t kBucketsFrom = 64;
 constexpr size_t kPerBucket = 4;
 constexpr size_t kMaxBuckets = 2048;
+constexpr ptrdiff_t kCrowded = 32;
+
+// What is less may as well go to the heap.
+constexpr size_t kLargePile = 1024;
+
+constexpr size_t kCacheLine = 64;
 
 }  // namespace
 
+void NearTimers::Add(Timer* timer) {
+  const Entry entry = {timer->deadline_, timer->sequence_, timer};
+  if (run_.live == 0 || run_.entries.back().deadline <= entry.deadline) {
+    Append(&run_, kInRun, entry);
+  } else {
+    AddToPile(entry);
+  }
+}
+
+// Where some go to the heap and come back, the pile need not grow.
+void NearTimers::AddToPile(const Entry& entry) {
+  if (pile_.entries.size() == pile_.entries.capacity() && !heap_.empty() &&
+      pile_.live < kLargePile) {
+    MovePileToHeap();
+  }
+  if (pile_.live == 0) {
+    pile_earliest_ = pile_latest_ = entry.deadline;
+  } else {
+    pile_earliest_ = std::min(pile_earliest_, entry.deadline);
+    pile_latest_ = std::max(pile_latest_, entry.deadline);
+  }
+  Append(&pile_, kInPile, entry);
+}
+
 void NearTimers::Sort(TimePoint now) {
-  ABSL_ASSERT(head_ == 0 && live_ == 0 && heap_.empty());
-  SortEntries(&run_);
-  live_ = run_.size();
-  for (size_t i = live_; i > 0 && run_[i - 1].deadline > now; --i) SetRunPlace(i - 1);
+  ABSL_ASSERT(run_.head == 0 && run_.live == 0 && pile_.live == 0 && heap_.empty());
+  SortEntries(&run_.entries);
+  run_.live = run_.entries.size();
+  for (size_t i = run_.live; i > 0 && run_.entries[i - 1].deadline > now; --i) {
+    SetPlace(run_.entries[i - 1], i - 1, kInRun);
+  }
 }
 
 void NearTimers::Remove(Timer* timer) {
   const size_t i = timer->place_ >> kTagBits;
-  const bool in_run = (timer->place_ & kTagMask) == kInRun;
+  const uintptr_t tag = timer->place_ & kTagMask;
   timer->place_ = Timer::kNowhere;
-  if (in_run) {
-    ABSL_ASSERT(run_[i].timer == timer);
-    run_[i].timer = nullptr;
-    --live_;
-    TrimRun();
-  } else {
+  if (tag == kInHeap) {
     ABSL_ASSERT(heap_[i].timer == timer);
     RemoveFromHeap(i);
-  }
-}
-
-size_t NearTimers::MoveDue(TimePoint now, ReadyQueue* due) {
-  size_t moved = 0;
-  if (heap_.empty()) {
-    // The usual case.
-  } else if (heap_latest_ <= now) {
-    // All at once: sorting is several times faster than taking one by one.
-    SortEntries(&heap_);
-    for (const Entry& entry : heap_) {
-      moved += MoveRun(entry, due) + 1;
-      Deliver(entry.timer, due);
-    }
-    heap_.clear();
   } else {
-    while (!heap_.empty() && heap_.front().deadline <= now) {
-      const Entry entry = heap_.front();
-      moved += MoveRun(entry, due) + 1;
-      RemoveFromHeap(0);
-      Deliver(entry.timer, due);
-    }
+    Line* const line = tag == kInRun ? &run_ : &pile_;
+    ABSL_ASSERT(line->entries[i].timer == timer);
+    MakeHole(line, i);
   }
-  return moved + MoveRun({now, std::numeric_limits<uint64_t>::max(), nullptr}, due);
 }
 
-size_t NearTimers::MoveRun(const Entry& limit, ReadyQueue* due) {
-  const size_t live = live_;
-  const size_t end = run_.size();
-  for (; live_ > 0; ++head_) {
-    const Entry& entry = run_[head_];
-    if (entry.timer == nullptr) continue;
-    if (!IsBefore(entry, limit)) return live - live_;
-    if (head_ + kAhead < end) __builtin_prefetch(run_[head_ + kAhead].timer, /*rw=*/1);
-    Deliver(entry.timer, due);
-    --live_;
+size_t NearTimers::Expire(TimePoint now) {
+  const size_t before = due_.live;
+  std::vector<Entry>& due = due_.entries;
+  due.erase(due.begin(), due.begin() + static_cast<ptrdiff_t>(due_.head));
+  due_.head = 0;
+  int sources = before > 0 ? 1 : 0;
+  if (run_.live > 0 && run_.front().deadline <= now) {
+    ++sources;
+    for (; run_.live > 0; ++run_.head) {
+      const Entry& entry = run_.front();
+      if (entry.timer == nullptr) continue;
+      if (entry.deadline > now) break;
+      due.push_back(entry);
+      ++due_.live;
+      --run_.live;
+    }
+    Trim(&run_);
   }
-  TrimRun();
-  return live;
+  if (pile_.live > 0 && pile_earliest_ <= now) {
+    if (pile_latest_ <= now) {
+      sources += 2;
+      due_.live += pile_.live;
+      MoveAll(&pile_, &due);
+    } else {
+      MovePileToHeap();
+    }
+  }
+  if (!heap_.empty() && heap_.front().deadline <= now) {
+    ++sources;
+    if (heap_latest_ <= now) {
+      ++sources;
+      due_.live += heap_.size();
+      due.insert(due.end(), heap_.begin(), heap_.end());
+      heap_.clear();
+    } else {
+      while (!heap_.empty() && heap_.front().deadline <= now) {
+        due.push_back(heap_.front());
+        ++due_.live;
+        RemoveFromHeap(0);
+      }
+    }
+  }
+  if (sources > 1) SortEntries(&due);
+  return due_.live - before;
+}
+
+// Takes them into the cache, with the memory behind each: there is what it runs.
+void NearTimers::TakeDue(size_t count, ReadyQueue* queue) {
+  const std::vector<Entry>& due = due_.entries;
+  for (; count > 0 && due_.live > 0; ++due_.head) {
+    if (due_.head + kAhead < due.size()) {
+      const auto* ahead = reinterpret_cast<const char*>(due[due_.head + kAhead].timer);
+      __builtin_prefetch(ahead, /*rw=*/1);
+      __builtin_prefetch(ahead + kCacheLine, /*rw=*/1);
+    }
+    Timer* const timer = due_.front().timer;
+    if (timer == nullptr) continue;
+    timer->place_ = Timer::kNowhere;
+    queue->PushBack(timer);
+    --count;
+    --due_.live;
+  }
+  if (due_.live == 0) Trim(&due_);
+}
+
+bool NearTimers::RemoveDue(Timer* timer) {
+  std::vector<Entry>& due = due_.entries;
+  const auto begin = due.begin() + static_cast<ptrdiff_t>(due_.head);
+  const Entry wanted = {timer->deadline_, timer->sequence_, timer};
+  const auto found = std::lower_bound(begin, due.end(), wanted, Before());
+  if (found == due.end() || found->timer != timer) return false;
+  timer->place_ = Timer::kNowhere;
+  MakeHole(&due_, static_cast<size_t>(found - due.begin()));
+  return true;
+}
+
+TimePoint NearTimers::FindEarliest() {
+  if (pile_.live > 0) {
+    pile_earliest_ = TimePoint::InfiniteFuture();
+    for (const Entry& entry : pile_.entries) {
+      if (entry.timer != nullptr) pile_earliest_ = std::min(pile_earliest_, entry.deadline);
+    }
+  }
+  return earliest();
 }
 
 void NearTimers::Clear(ReadyQueue* disarmed) {
-  const auto disarm = [disarmed](Timer* timer) {
-    timer->place_ = Timer::kNowhere;
-    disarmed->PushBack(timer);
-  };
-  for (size_t i = head_; i < run_.size(); ++i) {
-    if (run_[i].timer != nullptr) disarm(run_[i].timer);
-  }
-  for (const Entry& entry : heap_) disarm(entry.timer);
-  live_ = 0;
-  TrimRun();
+  std::vector<Entry> all;
+  for (Line* line : {&due_, &run_, &pile_}) MoveAll(line, &all);
+  all.insert(all.end(), heap_.begin(), heap_.end());
   heap_.clear();
+  for (const Entry& entry : all) {
+    entry.timer->place_ = Timer::kNowhere;
+    disarmed->PushBack(entry.timer);
+  }
 }
 
 // `std::sort` alone is slow here: a slot's deadlines are random, so every other
@@ -144,33 +219,60 @@ void NearTimers::SortEntries(std::vector<Entry>* entries) {
   auto begin = entries->begin();
   for (size_t i = 0; i < buckets; ++i) {
     const auto end = entries->begin() + ends[i];
-    std::sort(begin, end, Before());
+    // A crowded one has few deadlines, as a rule; then it is in order.
+    if (end - begin <= kCrowded || !std::is_sorted(begin, end, Before())) {
+      std::sort(begin, end, Before());
+    }
     begin = end;
   }
 }
 
-// Called when the run is full: makes room if half of it is of no use.
-void NearTimers::CloseHoles() {
-  if (live_ > run_.size() / 2) return;
+void NearTimers::MakeHole(Line* line, size_t i) {
+  line->entries[i].timer = nullptr;
+  --line->live;
+  Trim(line);
+}
+
+// Called when a line is full: makes room if half of it is of no use.
+void NearTimers::CloseHoles(Line* line, uintptr_t tag) {
+  std::vector<Entry>& entries = line->entries;
+  if (line->live > entries.size() / 2) return;
   size_t to = 0;
-  for (size_t i = head_; i < run_.size(); ++i) {
-    if (run_[i].timer == nullptr) continue;
-    run_[to] = run_[i];
-    SetRunPlace(to++);
+  for (size_t i = line->head; i < entries.size(); ++i) {
+    if (entries[i].timer == nullptr) continue;
+    entries[to] = entries[i];
+    SetPlace(entries[to], to, tag);
+    ++to;
   }
-  run_.resize(to);
-  head_ = 0;
+  entries.resize(to);
+  line->head = 0;
 }
 
 // Takes the holes at both ends away.
-void NearTimers::TrimRun() {
-  if (live_ == 0) {
-    run_.clear();
-    head_ = 0;
+void NearTimers::Trim(Line* line) {
+  if (line->live == 0) {
+    line->entries.clear();
+    line->head = 0;
     return;
   }
-  while (run_[head_].timer == nullptr) ++head_;
-  while (run_.back().timer == nullptr) run_.pop_back();
+  while (line->front().timer == nullptr) ++line->head;
+  while (line->entries.back().timer == nullptr) line->entries.pop_back();
+}
+
+void NearTimers::MoveAll(Line* line, std::vector<Entry>* entries) {
+  for (size_t i = line->head; i < line->entries.size(); ++i) {
+    if (line->entries[i].timer != nullptr) entries->push_back(line->entries[i]);
+  }
+  line->live = 0;
+  Trim(line);
+}
+
+void NearTimers::MovePileToHeap() {
+  for (size_t i = pile_.head; i < pile_.entries.size(); ++i) {
+    if (pile_.entries[i].timer != nullptr) AddToHeap(pile_.entries[i]);
+  }
+  pile_.live = 0;
+  Trim(&pile_);
 }
 
 void NearTimers::AddToHeap(const Entry& entry) {

@@ -4,6 +4,7 @@
 #ifndef WEFT_TIMER_NEAR_TIMERS_H_
 #define WEFT_TIMER_NEAR_TIMERS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,52 +18,65 @@ namespace weft::internal {
 // NearTimers
 //
 // The timers of a `TimerWheel` that are due next, in exact order: by deadline,
-// equal ones in the order of arming. Two arrays share the work, and what is due
-// is taken from whichever has the earlier timer in front:
+// equal ones in the order of arming. Four arrays share the work:
 //
 //   run    Sorted. Holds what time found in a slot when it entered it, and
 //          takes whatever is armed behind its end: equal delays arrive in
 //          order. Taking is a step, cancelling leaves a hole: O(1) each.
-//   heap   Four children a node. Holds what is armed out of order. O(log n).
+//   pile   Unsorted: what is armed out of order, until the first of it is due.
+//          If then all is, it is sorted, which is several times faster than a
+//          heap; else it goes to the heap.
+//   heap   Four children a node. O(log n).
+//   due    Sorted. What `Expire()` has taken from the others, and `TakeDue()`
+//          gives away, some at a time: so that they are still in the cache when
+//          they run, however many they are.
 //
-// Both keep deadline and order beside the pointer, so that comparing touches no
+// All keep deadline and order beside the pointer, so that comparing touches no
 // timer. They grow, by doubling, and keep their memory. Holes are at most half
-// of the run before it grows.
+// of the run or of the pile before it grows.
 //
 // Threads: belongs to the loop's thread.
 class NearTimers {
  public:
-  bool empty() const { return live_ == 0 && heap_.empty(); }
+  bool empty() const { return run_.live == 0 && pile_.live == 0 && heap_.empty(); }
 
-  // The earliest deadline. REQUIRES: not empty.
+  // No later than the earliest deadline; before it only if timers were removed.
+  // What is due already does not count. REQUIRES: not empty.
   TimePoint earliest() const {
-    if (heap_.empty()) return run_[head_].deadline;
-    if (live_ == 0 || IsBefore(heap_.front(), run_[head_])) return heap_.front().deadline;
-    return run_[head_].deadline;
+    TimePoint earliest = TimePoint::InfiniteFuture();
+    if (run_.live > 0) earliest = run_.front().deadline;
+    if (!heap_.empty()) earliest = std::min(earliest, heap_.front().deadline);
+    if (pile_.live > 0) earliest = std::min(earliest, pile_earliest_);
+    return earliest;
   }
+  // The same exactly.
+  TimePoint FindEarliest();
 
   // Takes a timer that was armed after all that are here.
-  void Add(Timer* timer) {
-    const Entry entry = {timer->deadline_, timer->sequence_, timer};
-    if (live_ == 0 || run_.back().deadline <= entry.deadline) {
-      AppendToRun(entry);
-    } else {
-      AddToHeap(entry);
-    }
-  }
+  void Add(Timer* timer);
 
   // Takes many timers in any order: `Collect()` each, then `Sort()`, and then
-  // `MoveDue()` with the same time: `Sort()` leaves those alone that go at once.
+  // `Expire()` with the same time: `Sort()` leaves those alone that go at once.
   // REQUIRES: empty before the first; nothing else is called in between.
-  void Collect(Timer* timer) { run_.push_back({timer->deadline_, timer->sequence_, timer}); }
+  void Collect(Timer* timer) {
+    run_.entries.push_back({timer->deadline_, timer->sequence_, timer});
+  }
   void Sort(TimePoint now);
 
-  // REQUIRES: `timer` is here.
+  // REQUIRES: `timer` is here, and not due.
   void Remove(Timer* timer);
 
-  // Appends the timers that are due at `now` to `due`, and returns how many
-  // they are.
-  size_t MoveDue(TimePoint now, ReadyQueue* due);
+  // Makes what is due at `now` so, and returns how many timers that are.
+  size_t Expire(TimePoint now);
+
+  bool has_due() const { return due_.live > 0; }
+  size_t due_count() const { return due_.live; }
+
+  // Appends the next of those that are due to `queue`, so many if there are.
+  void TakeDue(size_t count, ReadyQueue* queue);
+
+  // Removes `timer` if it is due; false if it is not.
+  bool RemoveDue(Timer* timer);
 
   // Disarms all timers, and appends them to `disarmed`.
   void Clear(ReadyQueue* disarmed);
@@ -78,11 +92,22 @@ class NearTimers {
     Timer* timer;  // Null if this is a hole.
   };
 
-  // A timer's place is an index and one of these.
-  static constexpr uintptr_t kTagMask = 3;
+  // Timers in an order, with holes. Unless `live` is 0, the first at or after
+  // `head` and the last are no holes; if it is 0, it is cleared.
+  struct Line {
+    const Entry& front() const { return entries[head]; }
+
+    std::vector<Entry> entries;
+    size_t head = 0;  // What is before has gone.
+    size_t live = 0;  // Those behind `head` that are no holes.
+  };
+
+  // A timer's place is an index and one of these; if it is due, of no meaning.
+  static constexpr uintptr_t kTagMask = 7;
   static constexpr uintptr_t kInRun = 1;
   static constexpr uintptr_t kInHeap = 2;
-  static constexpr int kTagBits = 2;
+  static constexpr uintptr_t kInPile = 3;
+  static constexpr int kTagBits = 3;
 
   static bool IsBefore(const Entry& a, const Entry& b) {
     return a.deadline != b.deadline ? a.deadline < b.deadline : a.sequence < b.sequence;
@@ -91,47 +116,46 @@ class NearTimers {
     bool operator()(const Entry& a, const Entry& b) const { return IsBefore(a, b); }
   };
 
-  void SetRunPlace(size_t i) { run_[i].timer->place_ = i << kTagBits | kInRun; }
+  static void SetPlace(const Entry& entry, size_t i, uintptr_t tag) {
+    entry.timer->place_ = i << kTagBits | tag;
+  }
   void PutInHeap(size_t i, const Entry& entry) {
     heap_[i] = entry;
-    entry.timer->place_ = i << kTagBits | kInHeap;
+    SetPlace(entry, i, kInHeap);
   }
 
-  void AppendToRun(const Entry& entry) {
-    if (run_.size() == run_.capacity()) CloseHoles();
-    run_.push_back(entry);
-    ++live_;
-    SetRunPlace(run_.size() - 1);
+  void Append(Line* line, uintptr_t tag, const Entry& entry) {
+    if (line->entries.size() == line->entries.capacity()) CloseHoles(line, tag);
+    line->entries.push_back(entry);
+    ++line->live;
+    SetPlace(entry, line->entries.size() - 1, tag);
   }
-
-  static void Deliver(Timer* timer, ReadyQueue* due) {
-    timer->place_ = Timer::kNowhere;
-    due->PushBack(timer);
-  }
+  void AddToPile(const Entry& entry);
 
   // Sorts by deadline, then sequence.
   void SortEntries(std::vector<Entry>* entries);
 
-  // Delivers those of the run that come before `limit`, and returns their
-  // number.
-  size_t MoveRun(const Entry& limit, ReadyQueue* due);
-
-  void CloseHoles();
-  void TrimRun();
+  static void MakeHole(Line* line, size_t i);
+  static void CloseHoles(Line* line, uintptr_t tag);
+  static void Trim(Line* line);
+  // Appends those of a line that are no holes to `entries`.
+  static void MoveAll(Line* line, std::vector<Entry>* entries);
+  void MovePileToHeap();
   void AddToHeap(const Entry& entry);
   void RemoveFromHeap(size_t i);
   void SiftUp(size_t i, const Entry& entry);
   void SiftDown(size_t i, const Entry& entry);
 
-  // Unless `live_` is 0, the first at or after `head_` and the last are no
-  // holes; if it is 0, the run is cleared.
-  std::vector<Entry> run_;
-  size_t head_ = 0;  // What is before has gone.
-  size_t live_ = 0;  // Those behind `head_` that are no holes.
+  Line run_;
+
+  Line pile_;
+  TimePoint pile_earliest_;  // No later than the first deadline in the pile,
+  TimePoint pile_latest_;    // and no earlier than the last.
 
   std::vector<Entry> heap_;
   TimePoint heap_latest_;  // No earlier than the last deadline in the heap.
 
+  Line due_;
   std::vector<Entry> scratch_;  // For sorting.
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -43,8 +44,9 @@ namespace weft {
 //     they were armed. A timer that is armed again counts as armed anew.
 //   * A timer moves at most `kLevels` times, and empty slots cost nothing:
 //     `Advance()` after an idle day is as fast as after a millisecond.
-//   * Nothing is allocated per timer. The wheel keeps 8 bytes for each (24 for
-//     a near one) in blocks that it uses again, and frees in its destructor.
+//   * Nothing is allocated per timer. The wheel keeps 8 bytes for each, at
+//     most 64 with holes (24 for a near one), in blocks that it uses again, and
+//     frees in its destructor.
 //
 // Threads: belongs to the loop's thread.
 // Python: the heap behind `loop.call_at`; the wheel replaces it because most
@@ -74,7 +76,19 @@ class TimerWheel {
 
   // Moves time to `now` and appends the timers that are due to `due`. Time that
   // goes back stands still.
-  void Advance(TimePoint now, ReadyQueue* due);
+  void Advance(TimePoint now, ReadyQueue* due) {
+    Expire(now);
+    TakeDue(std::numeric_limits<size_t>::max(), due);
+  }
+
+  // The same in two steps, so that of many only some at a time have to be in the
+  // cache: moves time to `now`; then appends the next `count` of those that are
+  // due to `due`, until there are no more. What is armed in between waits for the
+  // next `Expire()`. REQUIRES: Expire(): has_due() is false.
+  void Expire(TimePoint now);
+  void TakeDue(size_t count, ReadyQueue* due) { near_.TakeDue(count, due); }
+  bool has_due() const { return near_.has_due(); }
+  size_t due_count() const { return near_.due_count(); }
 
   // When to call `Advance()` next: not after the first deadline, and before it
   // only if timers were disarmed; then at most once a level. `InfiniteFuture()`
@@ -85,7 +99,7 @@ class TimerWheel {
   // at all timers of one slot.
   TimePoint NextDeadline();
 
-  // The armed timers, infinite ones included.
+  // The armed timers that are not due, infinite ones included.
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
@@ -101,26 +115,34 @@ class TimerWheel {
   static constexpr int kLevels = (64 - kSlotShift) / kLevelBits;
   static_assert(kSlotShift + kLevels * kLevelBits == 64 && kSlots == 64);
 
-  // Timers of one slot: a piece of a chain. Aligned to its size, so that the
-  // address of an entry tells the block.
-  struct alignas(256) Block {
-    static constexpr size_t kEntries = 30;
+  // A timer, or a hole: then the address of the next hole of its slot, and 1.
+  using Entry = uintptr_t;
+  static constexpr Entry kHole = 1;
+  static bool IsHole(Entry entry) { return (entry & kHole) != 0; }
+  static Timer* TimerOf(Entry entry) { return reinterpret_cast<Timer*>(entry); }
 
-    Timer** begin() { return entries; }
-    Timer** end() { return entries + kEntries; }
+  // Timers of one slot: a piece of a chain. Aligned to its size, so that the
+  // address of an entry tells the block, and whether it is the last of it.
+  struct alignas(256) Block {
+    static constexpr size_t kEntries = 31;
+
+    Entry* begin() { return entries; }
+    Entry* end() { return entries + kEntries; }
 
     Block* next;
-    Block* previous;
-    Timer* entries[kEntries];
+    Entry entries[kEntries];
   };
   static_assert(sizeof(Block) == alignof(Block));
 
   // Means something only while its bit in `occupied_` is set; so an unused
   // wheel does not even touch its memory.
   struct Slot {
-    Block* first;
-    Timer** end;     // Behind the last entry, in the last block.
+    Entry* end;      // Behind the last entry, in the last block.
+    Entry* hole;     // The one to be filled next, or null.
     Ticks earliest;  // No later than the first deadline.
+    size_t live;     // The timers.
+    size_t used;     // Timers and holes.
+    Block* first;
   };
   static_assert(std::is_trivial_v<Slot>);
 
@@ -135,17 +157,29 @@ class TimerWheel {
 
   // Where a far deadline belongs: a function of it and of the time alone, since
   // a timer moves whenever time changes the answer.
-  int SlotIndexOf(Ticks deadline) const;
+  int LevelOf(Ticks deadline) const;
+  static int DigitOf(Ticks deadline, int level);
+  int SlotIndexOf(Ticks deadline) const {
+    const int level = LevelOf(deadline);
+    return level * kSlots + DigitOf(deadline, level);
+  }
   int FirstSlotIndex() const;
   Ticks StartOfSlot(int index) const;
 
   void AddToSlot(Timer* timer, Ticks deadline);
   void RemoveFromSlot(Timer* timer);
   void EnterSlot(int index, TimePoint now);
+  void AddToSlotSlowly(Timer* timer, Ticks deadline);
+  void OpenSlot(int index, Ticks deadline);
+  void AddBlock(Slot* slot);
+  void CloseHoles(Slot* slot);
 
-  static Block* BlockOf(Timer** entry);
-  static Timer** EndOf(const Slot& slot, Block* block) {
+  static Block* BlockOf(Entry* entry);
+  static Entry* EndOf(const Slot& slot, Block* block) {
     return block->next == nullptr ? slot.end : block->end();
+  }
+  static bool IsFull(const Slot& slot) {
+    return reinterpret_cast<uintptr_t>(slot.end) % sizeof(Block) == 0;
   }
   static void FetchTimers(const Slot& slot, Block* block);
   static uint64_t BitOf(int index) { return uint64_t{1} << (index % kSlots); }
@@ -155,7 +189,8 @@ class TimerWheel {
   template <class Visit>
   static void ForEachInSlot(const Slot& slot, Visit visit);
   Block* NewBlock();
-  void FreeBlock(Block* block);
+  // `last` is the end of a chain.
+  void FreeBlocks(Block* first, Block* last);
   void AllocateBlocks();
 
   Ticks now_;  // Never goes back. Timers up to the end of its slot are near.

@@ -167,7 +167,14 @@ class Timeline {
   }
 
   void Advance(int64_t now) {
-    wheel_.Advance(At(now), &due_);
+    // At once, or some now and some when they are to run.
+    wheel_.TakeDue(wheel_.due_count(), &due_);
+    if (Below(2) == 0) {
+      wheel_.Advance(At(now), &due_);
+    } else {
+      wheel_.Expire(At(now));
+      wheel_.TakeDue(Below(3), &due_);
+    }
     now_ = std::max(now_, std::min(now, kMax - 1));
     while (!model_.empty() && std::get<0>(*model_.begin()) <= now_) {
       model_due_.push_back(std::get<2>(*model_.begin()));
@@ -179,10 +186,11 @@ class Timeline {
   // finds it.
   void RunSome() {
     for (uint64_t left = Below(timers_.size()); left > 0 && !model_due_.empty(); --left) {
+      if (due_.empty()) wheel_.TakeDue(1 + Below(3), &due_);
       ASSERT_EQ(due_.PopFront(), &timers_[model_due_.front()]);
       model_due_.pop_front();
     }
-    ASSERT_EQ(due_.empty(), model_due_.empty());
+    ASSERT_EQ(due_.empty() && !wheel_.has_due(), model_due_.empty());
   }
 
   void Check() {

@@ -200,6 +200,61 @@ TEST_F(TimerWheelTest, TimerArmedByItsCallbackWaitsForTheNextAdvance) {
   EXPECT_THAT(FiredBy(At(1)), ElementsAre(timer));
 }
 
+TEST_F(TimerWheelTest, DueTimersAreTakenSomeAtATime) {
+  std::vector<Timer*> timers;
+  for (int i = 0; i < 6; ++i) timers.push_back(Armed(At(10 - i)));
+  ReadyQueue due;
+
+  wheel_.Expire(At(10));
+  EXPECT_EQ(wheel_.size(), 0u);
+  EXPECT_EQ(wheel_.due_count(), 6u);
+  wheel_.TakeDue(2, &due);
+  EXPECT_THAT(TakeAll(&due), ElementsAre(timers[5], timers[4]));
+  Timer* late = Armed(At(1));  // Behind those that are due, though it was to be before.
+  wheel_.Disarm(timers[3]);
+  wheel_.Disarm(timers[0]);
+  EXPECT_FALSE(timers[3]->is_armed());
+  wheel_.TakeDue(10, &due);
+
+  EXPECT_THAT(TakeAll(&due), ElementsAre(timers[2], timers[1]));
+  EXPECT_FALSE(wheel_.has_due());
+  EXPECT_EQ(wheel_.size(), 1u);
+  EXPECT_THAT(FiredBy(At(10)), ElementsAre(late));
+}
+
+TEST_F(TimerWheelTest, WhatIsDueButNotTakenIsDisarmedWithTheRest) {
+  Timer* due = Armed(At(1));
+  Timer* armed = Armed(At(absl::Hours(1)));
+  wheel_.Expire(At(1));
+  ReadyQueue disarmed;
+
+  wheel_.DisarmAll(&disarmed);
+
+  EXPECT_THAT(TakeAll(&disarmed), ElementsAre(due, armed));
+  EXPECT_FALSE(due->is_armed());
+  EXPECT_FALSE(wheel_.has_due());
+}
+
+// A slot keeps what leaves as holes, and closes them when they are too many.
+TEST_F(TimerWheelTest, HolesAreFilledAndClosed) {
+  std::vector<Timer*> timers;
+  for (int i = 0; i < 1000; ++i)
+    timers.push_back(Armed(At(absl::Seconds(1)) + absl::Nanoseconds(i)));
+
+  for (int i = 0; i < 1000; ++i) {
+    if (i % 20 != 7) wheel_.Disarm(timers[static_cast<size_t>(i)]);
+  }
+  for (int i = 0; i < 1000; i += 100) {
+    wheel_.Arm(timers[static_cast<size_t>(i)], timers[static_cast<size_t>(i)]->deadline());
+  }
+
+  std::vector<Timer*> expected;
+  for (int i = 0; i < 1000; ++i) {
+    if (i % 20 == 7 || i % 100 == 0) expected.push_back(timers[static_cast<size_t>(i)]);
+  }
+  EXPECT_EQ(FiredBy(At(absl::Seconds(2))), expected);
+}
+
 TEST_F(TimerWheelTest, InfiniteNeverFires) {
   Timer* never = Armed(kForever);
   Timer* last = Armed(At(kForever.nanoseconds() - 1));
