@@ -23,8 +23,8 @@ PROGRAM = os.path.abspath(sys.argv[1])
 BOUNDS = {
     "post_chain": (118, 0),
     "post_batch": (60, 0),
-    "switch_2": (150, 0),
-    "switch_1000": (106, 0),
+    "switch_2": (140, 0),
+    "switch_1000": (97, 0),
     "spawn": (310, 0),
 }
 FEW, MANY = 20_000, 120_000

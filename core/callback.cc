@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/errors.h"
 #include "weft/core/exception_context.h"
-#include "weft/core/huge_pages.h"
 #include "weft/core/scheduler.h"
 #include "weft/core/thread_exit.h"
 
@@ -27,6 +26,8 @@ constexpr size_t kSlabSize = kBatch * sizeof(CallbackSlot);
 static_assert(kSlabSize == 8192, "a slot is two cache lines");
 static_assert(sizeof(CallbackSlot) == SlabMap::kPlaceSize && kBatch == SlabMap::kPlaces);
 
+constexpr size_t kLargestPiece = size_t{2} << 20;
+
 // A thread that posts when so many are in use is ahead of the loop by as much, and new ones are
 // slow, to come by and to go through. So it lets the loop's thread run, if that waits for this
 // processor, for each slab.
@@ -38,7 +39,7 @@ struct Depot {
   std::mutex mutex;
   CallbackSlot* batches = nullptr;  // The first slot of each, linked by NextBatchOf().
   std::unordered_set<uintptr_t> slabs;
-  // What slabs are made of: each piece as large as all before, up to a huge page.
+  // What slabs are made of: each piece as large as all before, up to a limit.
   uintptr_t fresh = 0;
   uintptr_t fresh_end = 0;
 };
@@ -96,10 +97,9 @@ CallbackSlot* MakeSlab(bool* is_many) {
     std::lock_guard<std::mutex> lock(depot.mutex);
     if (depot.fresh == depot.fresh_end) {
       const size_t all = std::bit_floor(depot.slabs.size() * kSlabSize);
-      const size_t size = std::clamp(all, kSlabSize, kHugePage);
+      const size_t size = std::clamp(all, kSlabSize, kLargestPiece);
       depot.fresh = reinterpret_cast<uintptr_t>(::operator new(size, std::align_val_t(size)));
       depot.fresh_end = depot.fresh + size;
-      if (size == kHugePage) PreferHugePages(reinterpret_cast<void*>(depot.fresh), size);
     }
     depot.slabs.insert(depot.fresh);
     *is_many = depot.slabs.size() > kManySlabs;
