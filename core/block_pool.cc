@@ -21,6 +21,9 @@ constexpr ptrdiff_t kLimit = ptrdiff_t{16} << 20;
 #endif
 
 constexpr size_t kChunkSize = size_t{32} << 10;
+// So many bytes of it are left to the heap, for what it writes between two: else it would
+// leave room for a whole chunk there.
+constexpr size_t kHeapsOwn = 16;
 constexpr size_t kLargest = size_t{64} << 10;  // That is kept.
 constexpr size_t kManyBlocks = kChunkSize;     // More than a chunk has.
 
@@ -98,12 +101,12 @@ void* CutBlock(size_t size) {
   };
   char* block = first_free();
   if (cache.chunk == nullptr || block + size > cache.end) {
-    BlockChunk* const chunk = NewChunk(kChunkSize);
+    BlockChunk* const chunk = NewChunk(kChunkSize - kHeapsOwn);
     LeaveChunk();
     cache.chunk = chunk;
     cache.cut = 0;
     cache.next = reinterpret_cast<char*>(chunk) + sizeof(BlockChunk);
-    cache.end = reinterpret_cast<char*>(chunk) + kChunkSize;
+    cache.end = reinterpret_cast<char*>(chunk) + kChunkSize - kHeapsOwn;
     block = first_free();
   }
   cache.next = block + size;
@@ -116,6 +119,21 @@ void* CutOnlyBlock(size_t size) {
   BlockChunk* const chunk = NewChunk(sizeof(BlockChunk) + size);
   chunk->count.store(1, std::memory_order_relaxed);
   return reinterpret_cast<char*>(chunk) + sizeof(BlockChunk);
+}
+
+// Gives back blocks of one list after the other: so what is kept is of the sizes that are
+// used now, and not of those that were when there was room.
+void MakeRoom(ptrdiff_t size) {
+  BlockCache& cache = block_cache;
+  while (cache.room < size) {
+    FreeBlockNode*& list = cache.lists[cache.victim];
+    if (list == nullptr) {
+      cache.victim = (cache.victim + 1) % kBlockClasses;
+      continue;
+    }
+    GiveBack(std::exchange(list, list->next));
+    cache.room += static_cast<ptrdiff_t>((cache.victim + 1) * kBlockGrain);
+  }
 }
 
 void* TakeLargeBlock(size_t size) {
@@ -161,9 +179,11 @@ void FreeBlockSlowly(void* block, size_t size) noexcept {
     return;
   }
   BlockCache& cache = block_cache;
-  cache.room += static_cast<ptrdiff_t>(RoundUp(size, kBlockGrain));
-  if (!cache.is_in_use && MayKeep()) return FreeBlock(block, size);
-  GiveBack(block);
+  size = RoundUp(size, kBlockGrain);
+  cache.room += static_cast<ptrdiff_t>(size);
+  if (!MayKeep()) return GiveBack(block);
+  MakeRoom(static_cast<ptrdiff_t>(size));
+  FreeBlock(block, size);
 }
 
 }  // namespace weft::internal

@@ -13,7 +13,7 @@ namespace weft::internal {
 
 // Memory for coroutine frames, for the states of futures and tasks, and for loops: one
 // free list a size class and thread, so that a loop in its steady state does not call
-// `malloc`. What a thread keeps is capped; a block may be freed on another
+// `malloc`. What is in a thread's lists is capped; a block may be freed on another
 // thread than it came from, and after the loop it served.
 //
 // Blocks are cut from chunks, so that none has a header of its own. A chunk counts those
@@ -54,6 +54,7 @@ struct BlockCache {
   ptrdiff_t room = 0;      // For so many bytes more, as soon as it is in use.
   bool is_in_use = false;  // From then on it will be emptied when the thread ends.
   bool is_over = false;    // It has been.
+  size_t victim = 0;       // The list from which blocks go when there is no room.
   // Where blocks are cut from, and how many have been; from `next` to `end` it is whole.
   BlockChunk* chunk = nullptr;
   size_t cut = 0;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "gtest/gtest.h"
 
 namespace weft::internal {
@@ -84,6 +85,26 @@ TEST(BlockPoolTest, MoreThanIsKept) {
     }).join();
     for (int i = 1; i < kCount; i += 2) FreeBlock(blocks[static_cast<size_t>(i)], kSize);
   }
+}
+
+// A burst of one size that never comes again leaves room for the sizes that are used after it.
+TEST(BlockPoolTest, WhatIsUsedNowIsKept) {
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+  GTEST_SKIP() << "each block is its own allocation";
+#endif
+  std::thread([] {
+    std::vector<void*> burst;
+    for (int i = 0; i < 50'000; ++i) burst.push_back(AllocateBlock(1'000));
+    for (void* block : burst) FreeBlock(block, 1'000);
+    void* const first = AllocateBlock(304);
+    void* const second = AllocateBlock(304);
+    FreeBlock(first, 304);
+    FreeBlock(second, 304);
+    EXPECT_EQ(AllocateBlock(304), second);
+    EXPECT_EQ(AllocateBlock(304), first);
+    FreeBlock(first, 304);
+    FreeBlock(second, 304);
+  }).join();
 }
 
 TEST(BlockPoolTest, LargeBlocksOfSeveralSizes) {

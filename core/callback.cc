@@ -28,7 +28,7 @@ static_assert(sizeof(CallbackSlot) == SlabMap::kPlaceSize && kBatch == SlabMap::
 
 constexpr size_t kLargestPiece = size_t{2} << 20;
 
-// A thread that posts when so many are in use is ahead of the loop by as much, and new ones are
+// A thread that needs one more when there are so many is far ahead of the loop, and new ones are
 // slow, to come by and to go through. So it lets the loop's thread run, if that waits for this
 // processor, for each slab.
 constexpr size_t kManySlabs = 64;

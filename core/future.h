@@ -46,6 +46,8 @@ std::string ValueText(const Outcome<T>& outcome) {
 // what is made of other futures.
 template <class T>
 class FutureStateOf : public FutureState {
+  static_assert(alignof(Outcome<T>) <= kMaxOutcomeAlignment, "put it behind a pointer");
+
  public:
   FutureStateOf(SchedulerCore* scheduler, const SourceLocation& created_at)
       : FutureState(scheduler, &outcome_, /*refs=*/0, created_at) {}

@@ -41,6 +41,9 @@ class FutureState : public Cancellable, public PooledObject {
  public:
   enum class Status : uint8_t { kPending, kFinished, kCancelled };
 
+  // What an outcome is aligned to at most: its place is kept in a byte.
+  static constexpr size_t kMaxOutcomeAlignment = 1024;
+
   FutureState(const FutureState&) = delete;
 
   void AddRef() { ++refs_; }

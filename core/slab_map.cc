@@ -56,12 +56,15 @@ SlabMap::Places SlabMap::Take() {
 
 SlabMap::Region& SlabMap::AddRegion(uintptr_t address) {
   const size_t index = regions_.size();
-  regions_.push_back(std::make_unique<Region>());
-  regions_.back()->address = address;
-  regions_.back()->index = index;
-  if (index % 64 == 0) has_free_.push_back(0);
-  if (regions_.size() * 2 > table_.size()) {
-    table_.assign(table_.size() * 2, Entry());
+  auto region = std::make_unique<Region>();
+  region->address = address;
+  region->index = index;
+  std::vector<Entry> table;
+  if ((index + 1) * 2 > table_.size()) table.resize(table_.size() * 2);
+  if (index % 64 == 0 && has_free_.size() == index / 64) has_free_.push_back(0);
+  regions_.push_back(std::move(region));
+  if (!table.empty()) {
+    table_ = std::move(table);
     mask_ = table_.size() - 1;
     for (size_t i = 0; i < index; ++i) {
       Find(regions_[i]->address) = {regions_[i]->address, regions_[i].get()};

@@ -25,6 +25,9 @@ namespace internal {
 
 template <class T>
 class TaskStateOf final : public TaskState {
+  static_assert(alignof(Outcome<T>) <= FutureState::kMaxOutcomeAlignment,
+                "put it behind a pointer");
+
  public:
   // Whether it lives in the blocks that AllocateBlock() gives.
   static constexpr bool kIsPooled = alignof(Outcome<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;

@@ -26,10 +26,10 @@ void TaskState::RunFirstStep(Runnable* runnable) {
 void TaskState::RunLaterStep(Runnable* runnable) { RunStep(runnable); }
 
 void TaskState::SuspendUntilDue(std::coroutine_handle<> leaf, int64_t delay) {
-  leaf_ = leaf;
-  set_run(&RunDueSleep);
   Scheduler* const owner = scheduler()->owner;
   owner->Arm(this, owner->Now() + absl::Nanoseconds(delay));
+  leaf_ = leaf;
+  set_run(&RunDueSleep);
 }
 
 void TaskState::RunDueSleep(Runnable* runnable) {

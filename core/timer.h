@@ -39,7 +39,7 @@ class Timer : public Runnable {
   // When it is due, or was when it was last armed.
   TimePoint deadline() const { return deadline_; }
 
-  // True from `Arm()` until it is due or disarmed.
+  // True from `Arm()` until it is queued, as it is due, or disarmed.
   bool is_armed() const { return place_ != kNowhere; }
 
   // The wheel has to know: `TimerWheel::Disarm()`.

@@ -64,10 +64,9 @@ class Wait : public Cancellable {
     return true;
   }
 
-  // The same for whoever will run the task himself, in the next round; or, as it turns out
-  // then, lets it wait on.
-  void WakeLater() { state_ = State::kWoken; }
-  void RunTask() { task_->Run(); }
+  // The same for whoever queues something in the task's place, and runs the task himself; or,
+  // as it may turn out then, lets it wait on: the only way back.
+  void WakeByProxy() { state_ = State::kWoken; }
   void WaitOn() { state_ = State::kWaiting; }
 
   // How the wait ended, for await_resume: true if the await is to throw

@@ -67,7 +67,9 @@ struct ServerOptions {
 // Server
 //
 // Listens, and runs a handler for every client, each in a task of its own. What
-// StartServer() returns.
+// StartServer() returns. (A handler that is no coroutine but a function which returns one
+// is called when the client is accepted, after its handshake if there is TLS, and what it
+// returns is run in the task.)
 //
 //   Coro<void> Echo(StreamReader reader, StreamWriter writer) { ... }
 //

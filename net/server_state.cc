@@ -70,12 +70,16 @@ Listener::AcceptOperation::AcceptOperation(Listener* owner)
       listener(owner) {}
 
 void Listener::Start() {
-  if (keep_) return;
+  if (keep_ || (!is_holding_ && server_->is_full())) return;
   keep_ = IntrusivePtr<ServerState>(server_);
-  if (is_holding_) {
-    if (!HandleResult()) return;
+  is_unhandled_ = true;
+  if (!std::exchange(is_holding_, false)) {
+    accept_.PrepareAccept(socket_.handle(), &peer_);
+    if (server_->loop().poller().Start(&accept_) == StartResult::kPending) return;
   }
-  AcceptMore();
+  // Somebody is there already. As with asyncio he is served from a callback of his own: the
+  // handler may be a function that uses what StartServer() has yet to return.
+  server_->core()->ready.PushBack(&accept_);
 }
 
 void Listener::Close() {
@@ -85,10 +89,8 @@ void Listener::Close() {
   socket_.Close();
   // Of a kernel that completes, the end is still to come.
   if (accept_.state == Operation::State::kPending) return;
-  if (accept_.is_linked()) {
-    accept_.Unlink();
-    Discard(accept_.result);
-  }
+  accept_.Unlink();
+  if (std::exchange(is_unhandled_, false)) Discard(accept_.result);
   const IntrusivePtr<ServerState> last = std::move(keep_);
 }
 
@@ -108,6 +110,7 @@ void Listener::AcceptMore() {
       keep_ = IntrusivePtr<ServerState>();  // Until one has gone.
       return;
     }
+    is_unhandled_ = true;
     accept_.PrepareAccept(socket_.handle(), &peer_);
     if (server_->loop().poller().Start(&accept_) == StartResult::kPending) return;
     if (accepted >= kAcceptsInARow) return server_->core()->ready.PushBack(&accept_);
@@ -119,6 +122,7 @@ void Listener::AcceptMore() {
 // pauses.
 bool Listener::HandleResult() {
   const int64_t result = accept_.result;
+  is_unhandled_ = false;
   if (server_->is_closed() || result == -ECANCELED || result == -EBADF) {
     // Only a kernel that completes delivers after the end.
     Discard(result);
@@ -165,6 +169,10 @@ ServerState::Handling::~Handling() {
   if (server_->handlers_.empty()) server_->finishers_.WakeAll();
 }
 
+bool ServerState::Handling::is_ending_handshake() const {
+  return stage_ == Stage::kHandshake && static_cast<TaskState*>(task())->is_running();
+}
+
 void ServerState::Handling::OnTargetDone(Observer*) {
   if (task()->cancelled()) return stream_->Close();
   if (!task()->has_error()) return;
@@ -180,14 +188,17 @@ void ServerState::OnHandlerFailed(StreamState* stream, std::exception_ptr error)
 
 void ServerState::StartHandler(const IntrusivePtr<StreamState>& stream) {
   try {
-    StartHandling(stream, handler_(StreamReader(stream), StreamWriter(stream)));
+    StartHandling(stream, Handling::Stage::kHandler,
+                  handler_(StreamReader(stream), StreamWriter(stream)));
   } catch (...) {  // It is a plain function that returns a coroutine.
+    if (IsHandlingKeyboardInterrupt()) core_->owner->Interrupt();
     OnHandlerFailed(stream.get(), std::current_exception());
   }
 }
 
-void ServerState::StartHandling(const IntrusivePtr<StreamState>& stream, Coro<void> coro) {
-  std::unique_ptr<Handling> handling(new Handling(this, stream));
+void ServerState::StartHandling(const IntrusivePtr<StreamState>& stream, Handling::Stage stage,
+                                Coro<void> coro) {
+  std::unique_ptr<Handling> handling(new Handling(this, stream, stage));
   Task<void> task = StartTask(loop(), std::move(coro), SourceLocation());
   handling.release()->Start(FutureStateRef(task.state()));
 }
@@ -196,7 +207,8 @@ void ServerState::StartHandling(const IntrusivePtr<StreamState>& stream, Coro<vo
 size_t ServerState::CancelHandlers() {
   std::vector<FutureRef> tasks;
   for (Handling* one = handlers_.front(); one != nullptr; one = handlers_.Next(one)) {
-    if (!one->task()->done()) tasks.emplace_back(FutureStateRef(one->task()));
+    if (one->task()->done() || one->is_ending_handshake()) continue;
+    tasks.emplace_back(FutureStateRef(one->task()));
   }
   for (FutureRef& task : tasks) task.Cancel();
   return tasks.size();
@@ -268,7 +280,8 @@ void ServerState::OnConnected(NativeHandle handle, const SockAddr& peer) {
     if (tls() == nullptr) {
       StartHandler(stream);
     } else {
-      StartHandling(stream, SecureAndServe(IntrusivePtr<ServerState>(this), stream));
+      StartHandling(stream, Handling::Stage::kHandshake,
+                    SecureAndServe(IntrusivePtr<ServerState>(this), stream));
     }
   } catch (...) {
     if (stream) stream->Abort();

@@ -84,7 +84,8 @@ class Listener final {
   IntrusivePtr<ServerState> keep_;
   AcceptOperation accept_{this};
   SockAddr peer_;
-  bool is_holding_ = false;  // What `accept_` has, of `peer_`, is to be served yet.
+  bool is_holding_ = false;    // What `accept_` has, of `peer_`, waits for room.
+  bool is_unhandled_ = false;  // HandleResult() is still to come.
   TimerHandle retry_;
 };
 
@@ -104,13 +105,17 @@ class ServerState final : public ConnectionOwner {
   // ended, and sees to what the task has left.
   class Handling final : public ListNode, public PooledObject, private Observing {
    public:
-    Handling(ServerState* server, IntrusivePtr<StreamState> stream)
-        : server_(server), stream_(std::move(stream)) {}
+    enum class Stage : uint8_t { kHandshake, kHandler };
+
+    Handling(ServerState* server, IntrusivePtr<StreamState> stream, Stage stage)
+        : server_(server), stream_(std::move(stream)), stage_(stage) {}
     ~Handling();
 
     // Makes the server know it. REQUIRES: `task` has not run yet.
     void Start(FutureStateRef task);
     FutureState* task() const { return observer_.target(); }
+    // It calls the handler, or reports that it has failed: there is nothing to be cancelled.
+    bool is_ending_handshake() const;
 
    private:
     void Hold() override {}
@@ -120,6 +125,7 @@ class ServerState final : public ConnectionOwner {
 
     const IntrusivePtr<ServerState> server_;
     const IntrusivePtr<StreamState> stream_;
+    const Stage stage_;
     Observer observer_;
   };
 
@@ -176,7 +182,8 @@ class ServerState final : public ConnectionOwner {
 
   template <class F>
   void ForEachClient(F what);
-  void StartHandling(const IntrusivePtr<StreamState>& stream, Coro<void> coro);
+  void StartHandling(const IntrusivePtr<StreamState>& stream, Handling::Stage stage,
+                     Coro<void> coro);
   void OnHandlerFailed(StreamState* stream, std::exception_ptr error);
 
   uint32_t refs_ = 0;

@@ -424,6 +424,25 @@ WEFT_TEST_F(ServerTest, WhatAHandlerThrowsAtOnceIsReportedAndItsConnectionClosed
                                    AllOf(HasSubstr("client_connected_cb"), HasSubstr("at once"))));
 }
 
+// Also if its client was there first.
+WEFT_TEST_F(ServerTest, AHandlerIsCalledWhenTheServerIsThere) {
+  Socket listener = Socket::Open(SocketDomain::kInet).value();
+  WEFT_ASSERT_OK(listener.Bind(SocketAddress::Ipv4Loopback(0)));
+  WEFT_ASSERT_OK(listener.Listen());
+  MaybeConnection client = co_await OpenConnection(listener.LocalAddress().value());
+  WEFT_ASSERT_OK(client.status());
+  MaybeServer server = absl::UnavailableError("not yet");
+  bool was_there = false;
+  auto function = [&](StreamReader reader, StreamWriter writer) {
+    was_there = server.ok();
+    return Echo(std::move(reader), std::move(writer));
+  };
+  server = co_await StartServer(std::move(function), std::move(listener));
+  std::string answer = co_await Ask(*client, "x");
+  EXPECT_EQ(answer, "x\n");
+  EXPECT_TRUE(was_there);
+}
+
 // As with asyncio, the task is the handler's own.
 WEFT_TEST_F(ServerTest, TheTaskIsTheHandlers) {
   std::string repr;
@@ -583,6 +602,7 @@ TEST_F(ServerTest, LoopClosesWhileAConnectionWaitsForRoom) {
 // As in CPython: it is reported, and the run ends with it.
 TEST_F(ServerTest, AHandlersKeyboardInterruptEndsTheRun) {
   std::vector<std::string> reports;
+  bool at_once = false;  // By the function that is to make the coroutine.
   bool goes_on = false;
   auto main = [&]() -> Coro<void> {
     GetRunningLoop().SetExceptionHandler([&reports](EventLoop&, const ExceptionContext& context) {
@@ -592,17 +612,26 @@ TEST_F(ServerTest, AHandlersKeyboardInterruptEndsTheRun) {
       Text line = co_await reader.ReadLine();
       throw KeyboardInterrupt();
     };
-    MaybeServer server = co_await StartServer(handler, "127.0.0.1", 0);
+    auto function = [&](StreamReader reader, StreamWriter writer) {
+      if (at_once) throw KeyboardInterrupt();
+      return handler(std::move(reader), std::move(writer));
+    };
+    MaybeServer server = co_await StartServer(function, "127.0.0.1", 0);
     Connection client = co_await Connect(*server);
     std::string none = co_await Ask(client, "x");
     co_await Sleep(absl::Seconds(1));
     goes_on = true;
   };
 
-  EXPECT_THROW(weft::Run(main()), KeyboardInterrupt);
+  for (const bool now : {false, true}) {
+    at_once = now;
+    reports.clear();
 
-  EXPECT_FALSE(goes_on);
-  EXPECT_THAT(reports, ElementsAre("Unhandled exception in client_connected_cb"));
+    EXPECT_THROW(weft::Run(main()), KeyboardInterrupt);
+
+    EXPECT_FALSE(goes_on);
+    EXPECT_THAT(reports, ElementsAre("Unhandled exception in client_connected_cb"));
+  }
 }
 
 WEFT_TEST_F(ServerTest, AThousandConnectionsAtOnce) {

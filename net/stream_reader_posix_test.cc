@@ -5,10 +5,13 @@
 
 #include <sys/socket.h>
 
+#include <exception>
 #include <string>
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "weft/core/errors.h"
+#include "weft/core/no_throw.h"
 #include "weft/core/sleep.h"
 #include "weft/core/task.h"
 #include "weft/net/stream.h"
@@ -58,6 +61,27 @@ WEFT_TEST_F(StreamReaderPosixTest, AReportThatTurnsOutToBeFalseIsNoEnd) {
   }
   if (!TestPollerCompletes()) {
     EXPECT_GT(stolen_while_reading, 0);
+  }
+}
+
+// The same, and an exception is set before it turns out.
+WEFT_TEST_F(StreamReaderPosixTest, AFalseReportHidesNoExceptionThatWasSet) {
+  for (int rounds = 0; rounds < 8; ++rounds) {
+    std::pair<Socket, Socket> sockets = Socket::Pair().value();
+    const int handle = static_cast<int>(sockets.second.handle());
+    StreamPair pair(std::move(sockets));
+    Task<std::string> reading = CreateTask(ReadText(pair.b.reader));
+    co_await Rounds(3);
+    pair.a.writer.Write("stolen");
+    co_await Rounds(rounds);
+    char buffer[100];
+    static_cast<void>(::recv(handle, buffer, sizeof(buffer), MSG_DONTWAIT));
+    const bool was_done = reading.Done();
+    pair.b.reader.SetException(std::make_exception_ptr(ValueError("mine")));
+    co_await Rounds(3);
+    EXPECT_TRUE(reading.Done());
+    Outcome<std::string> outcome = co_await NoThrow(std::move(reading));
+    EXPECT_TRUE(was_done || outcome.has_exception());
   }
 }
 

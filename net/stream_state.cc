@@ -178,7 +178,7 @@ void StreamState::OnReceive() {
 // The reader counts as woken from here on, and `receive_` stands in the queue for its task.
 void StreamState::FetchLater() {
   is_fetch_due_ = true;
-  reader_->WakeLater();
+  reader_->WakeByProxy();
   core()->ready.PushBack(&receive_);
 }
 
@@ -188,10 +188,14 @@ void StreamState::FetchAndRun() {
   if (reader == nullptr) return loop().poller().Cancel(&receive_);
   if (!Fetch()) {
     // A false alarm.
-    if (!reader->task()->has_pending_cancellation()) return reader->WaitOn();
+    if (!reader->task()->has_pending_cancellation() && !reader->IsSatisfied()) {
+      return reader->WaitOn();
+    }
     StopReading(reader);
   }
-  reader->RunTask();
+  // Debug mode, if it has been turned on since, is told of each step of a task.
+  if (ABSL_PREDICT_FALSE(core()->guarded)) return reader->task()->Wake();
+  static_cast<Runnable*>(reader->task())->Run();
 }
 
 // The connection goes down: what had come before that is the reader's, whose task stands in
@@ -342,7 +346,8 @@ void StreamState::SendQueue() {
     }
     if (!FinishSend()) return;
   }
-  AfterSending();
+  // (A filter that fails while it is asked for more sends an alert.)
+  if (ABSL_PREDICT_TRUE(!is_sending_)) AfterSending();
 }
 
 // False if the connection is lost.

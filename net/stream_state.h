@@ -52,6 +52,9 @@ class StreamRead : public Wait {
   inline ~StreamRead();
 
   Step BeginCancel(const std::exception_ptr& error) override;
+  std::string Description() const override {
+    return was_woken() ? "its turn" : Wait::Description();
+  }
 
  protected:
   friend class StreamState;

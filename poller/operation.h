@@ -96,7 +96,7 @@ inline constexpr int kDataOnly = 1;
 struct Operation : Runnable {
   enum class State : uint8_t { kIdle, kPending, kDone };
 
-  static constexpr size_t kBackendBytes = 48;
+  static constexpr size_t kBackendBytes = 64;
 
   using Runnable::Runnable;
   ~Operation() { ABSL_HARDENING_ASSERT(state != State::kPending && "cancel it, and let it end"); }

@@ -81,7 +81,8 @@ class Poller {
   virtual void CancelAll() = 0;
 
   // Fetches the bytes that a finished `kRecvLent` has announced. The owner calls
-  // it when `op` runs, or when `Start()` has returned `kDone`.
+  // it when `op` runs, or when `Start()` has returned `kDone`; or a round later, if
+  // `message_flags` says `kWithKernel`.
   //
   //   kDone      `op->result` > 0: so many bytes are at the start of `*slab`.
   //              `op->result` is 0 at the end of the stream, or a negated errno;

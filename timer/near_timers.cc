@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -64,7 +65,7 @@ void NearTimers::AddToPile(const Entry& entry) {
 
 void NearTimers::Sort(TimePoint now) {
   ABSL_ASSERT(run_.head == 0 && run_.live == 0 && pile_.live == 0 && heap_.empty());
-  SortEntries(&run_.entries);
+  SortEntries(&run_.entries, 0);
   run_.live = run_.entries.size();
   for (size_t i = run_.live; i > 0 && run_.entries[i - 1].deadline > now; --i) {
     SetPlace(run_.entries[i - 1], i - 1, kInRun);
@@ -86,11 +87,16 @@ void NearTimers::Remove(Timer* timer) {
 }
 
 size_t NearTimers::Expire(TimePoint now) {
+  if (earliest() > now) return 0;
   const size_t before = due_.live;
   std::vector<Entry>& due = due_.entries;
   due.erase(due.begin(), due.begin() + static_cast<ptrdiff_t>(due_.head));
   due_.head = 0;
-  int sources = before > 0 ? 1 : 0;
+  const size_t from = due.size();
+  if (pile_.live > 0 && pile_earliest_ <= now && pile_latest_ > now) MovePileToHeap();
+  // From here on nothing throws.
+  Reserve(&due, from + run_.live + pile_.live + heap_.size());
+  int sources = 0;
   if (run_.live > 0 && run_.front().deadline <= now) {
     ++sources;
     for (; run_.live > 0; ++run_.head) {
@@ -103,14 +109,10 @@ size_t NearTimers::Expire(TimePoint now) {
     }
     Trim(&run_);
   }
-  if (pile_.live > 0 && pile_earliest_ <= now) {
-    if (pile_latest_ <= now) {
-      sources += 2;
-      due_.live += pile_.live;
-      MoveAll(&pile_, &due);
-    } else {
-      MovePileToHeap();
-    }
+  if (pile_.live > 0 && pile_earliest_ <= now) {  // Then all of it is due.
+    sources += 2;
+    due_.live += pile_.live;
+    MoveAll(&pile_, &due);
   }
   if (!heap_.empty() && heap_.front().deadline <= now) {
     ++sources;
@@ -127,7 +129,9 @@ size_t NearTimers::Expire(TimePoint now) {
       }
     }
   }
-  if (sources > 1) SortEntries(&due);
+  if (sources > 1) SortEntries(&due, from);
+  // What is due since the last time comes before, as a rule: a slot is later than the last.
+  if (from > 0 && from < due.size() && IsBefore(due[from], due[from - 1])) SortEntries(&due, 0);
   return due_.live - before;
 }
 
@@ -172,34 +176,51 @@ TimePoint NearTimers::FindEarliest() {
 }
 
 void NearTimers::Clear(ReadyQueue* disarmed) {
-  std::vector<Entry> all;
-  for (Line* line : {&due_, &run_, &pile_}) MoveAll(line, &all);
-  all.insert(all.end(), heap_.begin(), heap_.end());
-  heap_.clear();
-  for (const Entry& entry : all) {
+  const auto disarm = [disarmed](const Entry& entry) {
+    if (entry.timer == nullptr) return;
     entry.timer->place_ = Timer::kNowhere;
     disarmed->PushBack(entry.timer);
+  };
+  for (Line* line : {&due_, &run_, &pile_}) {
+    for (size_t i = line->head; i < line->entries.size(); ++i) disarm(line->entries[i]);
+    line->live = 0;
+    Trim(line);
   }
+  for (const Entry& entry : heap_) disarm(entry);
+  heap_.clear();
+}
+
+// So that growing step by step is linear on the whole.
+void NearTimers::Reserve(std::vector<Entry>* entries, size_t size) {
+  if (size > entries->capacity()) entries->reserve(std::max(size, 2 * entries->capacity()));
 }
 
 // `std::sort` alone is slow here: a slot's deadlines are random, so every other
 // comparison is mispredicted. They are spread evenly too, more or less, so many
 // are first dealt out to buckets of a few each. Crowded buckets cost no more
 // than `std::sort` would have.
-void NearTimers::SortEntries(std::vector<Entry>* entries) {
+void NearTimers::SortEntries(std::vector<Entry>* entries, size_t from) {
+  const auto front = entries->begin() + static_cast<ptrdiff_t>(from);
+  const size_t count = entries->size() - from;
   // Timers with equal delays come in order already.
-  if (std::is_sorted(entries->begin(), entries->end(), Before())) return;
-  if (entries->size() < kBucketsFrom) {
-    std::sort(entries->begin(), entries->end(), Before());
+  if (std::is_sorted(front, entries->end(), Before())) return;
+  bool is_room = count >= kBucketsFrom;
+  try {
+    if (is_room) scratch_.resize(count);
+  } catch (const std::bad_alloc&) {
+    is_room = false;
+  }
+  if (!is_room) {
+    std::sort(front, entries->end(), Before());
     return;
   }
 
   const auto [first, last] =
-      std::minmax_element(entries->begin(), entries->end(),
+      std::minmax_element(front, entries->end(),
                           [](const Entry& a, const Entry& b) { return a.deadline < b.deadline; });
   const uint64_t origin = static_cast<uint64_t>(first->deadline.nanoseconds());
   const uint64_t span = static_cast<uint64_t>(last->deadline.nanoseconds()) - origin;
-  const size_t wanted = std::min(std::bit_ceil(entries->size() / kPerBucket), kMaxBuckets);
+  const size_t wanted = std::min(std::bit_ceil(count / kPerBucket), kMaxBuckets);
   const int shift = std::max(static_cast<int>(std::bit_width(span)) - std::countr_zero(wanted), 0);
   const auto bucket_of = [origin, shift](const Entry& entry) {
     return static_cast<size_t>((static_cast<uint64_t>(entry.deadline.nanoseconds()) - origin) >>
@@ -209,16 +230,22 @@ void NearTimers::SortEntries(std::vector<Entry>* entries) {
   // Where the next entry of each bucket goes; in the end, where each ends.
   std::array<uint32_t, kMaxBuckets> ends{};
   const size_t buckets = bucket_of(*last) + 1;
-  for (const Entry& entry : *entries) ++ends[bucket_of(entry)];
+  for (auto entry = front; entry != entries->end(); ++entry) ++ends[bucket_of(*entry)];
   uint32_t sum = 0;
   for (size_t i = 0; i < buckets; ++i) sum += std::exchange(ends[i], sum);
-  scratch_.resize(entries->size());
-  for (const Entry& entry : *entries) scratch_[ends[bucket_of(entry)]++] = entry;
-  entries->swap(scratch_);
+  for (auto entry = front; entry != entries->end(); ++entry) {
+    scratch_[ends[bucket_of(*entry)]++] = *entry;
+  }
+  if (from == 0) {
+    entries->swap(scratch_);
+  } else {
+    std::copy(scratch_.begin(), scratch_.end(), front);
+  }
 
-  auto begin = entries->begin();
+  const auto sorted = entries->begin() + static_cast<ptrdiff_t>(from);
+  auto begin = sorted;
   for (size_t i = 0; i < buckets; ++i) {
-    const auto end = entries->begin() + ends[i];
+    const auto end = sorted + ends[i];
     // A crowded one has few deadlines, as a rule; then it is in order.
     if (end - begin <= kCrowded || !std::is_sorted(begin, end, Before())) {
       std::sort(begin, end, Before());
@@ -268,6 +295,7 @@ void NearTimers::MoveAll(Line* line, std::vector<Entry>* entries) {
 }
 
 void NearTimers::MovePileToHeap() {
+  Reserve(&heap_, heap_.size() + pile_.live);
   for (size_t i = pile_.head; i < pile_.entries.size(); ++i) {
     if (pile_.entries[i].timer != nullptr) AddToHeap(pile_.entries[i]);
   }

@@ -132,8 +132,10 @@ class NearTimers {
   }
   void AddToPile(const Entry& entry);
 
-  // Sorts by deadline, then sequence.
-  void SortEntries(std::vector<Entry>* entries);
+  static void Reserve(std::vector<Entry>* entries, size_t size);
+
+  // Sorts those from `from` on by deadline, then sequence. Never throws.
+  void SortEntries(std::vector<Entry>* entries, size_t from);
 
   static void MakeHole(Line* line, size_t i);
   static void CloseHoles(Line* line, uintptr_t tag);

@@ -46,13 +46,13 @@ void TimerWheel::Arm(Timer* timer, TimePoint deadline) {
   ABSL_HARDENING_ASSERT(!timer->is_armed() && !timer->is_linked());
   timer->deadline_ = deadline;
   timer->sequence_ = next_sequence_++;
-  ++size_;
   const Ticks ticks = ToTicks(deadline);
   if (IsNear(ticks)) {
     near_.Add(timer);
   } else {
     AddToSlot(timer, ticks);
   }
+  ++size_;
 }
 
 void TimerWheel::Disarm(Timer* timer) {
@@ -160,9 +160,10 @@ ABSL_ATTRIBUTE_NOINLINE void TimerWheel::AddToSlotSlowly(Timer* timer, Ticks dea
 }
 
 void TimerWheel::OpenSlot(int index, Ticks deadline) {
+  Block* const first = NewBlock();
   MarkOccupied(index);
   Slot& slot = slots_[index];
-  slot.first = NewBlock();
+  slot.first = first;
   slot.end = slot.first->begin();
   slot.hole = nullptr;
   slot.earliest = deadline;

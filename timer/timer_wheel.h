@@ -133,6 +133,7 @@ class TimerWheel {
     Entry entries[kEntries];
   };
   static_assert(sizeof(Block) == alignof(Block));
+  static_assert(sizeof(Block*) + Block::kEntries * sizeof(Entry) == sizeof(Block));
 
   // Means something only while its bit in `occupied_` is set; so an unused
   // wheel does not even touch its memory.
