@@ -140,9 +140,9 @@ void NearTimers::TakeDue(size_t count, ReadyQueue* queue) {
   const std::vector<Entry>& due = due_.entries;
   for (; count > 0 && due_.live > 0; ++due_.head) {
     if (due_.head + kAhead < due.size()) {
-      const auto* ahead = reinterpret_cast<const char*>(due[due_.head + kAhead].timer);
-      __builtin_prefetch(ahead, /*rw=*/1);
-      __builtin_prefetch(ahead + kCacheLine, /*rw=*/1);
+      const auto ahead = reinterpret_cast<uintptr_t>(due[due_.head + kAhead].timer);  // Or null.
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead), /*rw=*/1);
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead + kCacheLine), /*rw=*/1);
     }
     Timer* const timer = due_.front().timer;
     if (timer == nullptr) continue;
