@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/base/config.h"
+#include "weft/core/aligned_memory.h"
 #include "weft/core/thread_exit.h"
 
 namespace weft::internal {
@@ -41,13 +42,11 @@ struct alignas(16) BlockChunk {
 namespace {
 
 // `size`: of all that will be used of it.
-BlockChunk* NewChunk(size_t size) {
-  return new (::operator new(size, std::align_val_t(kChunkSize))) BlockChunk;
-}
+BlockChunk* NewChunk(size_t size) { return new (AllocateAligned(size, kChunkSize)) BlockChunk; }
 
 void GiveBack(BlockChunk* chunk, size_t count) {
   if (chunk->count.fetch_sub(count, std::memory_order_acq_rel) != count) return;
-  ::operator delete(chunk, std::align_val_t(kChunkSize));
+  FreeAligned(chunk);
 }
 
 void GiveBack(void* block) {

@@ -29,34 +29,51 @@ Coro<std::string> ReadText(StreamReader& reader) {
   co_return text.value();
 }
 
-// What another has taken between the report and the reader's turn was a false alarm: the
-// reader waits on, and can be cancelled.
+// A reader that waits, of whose socket another takes what has come.
+struct Theft {
+  Theft() : Theft(Socket::Pair().value()) {}
+  explicit Theft(std::pair<Socket, Socket> sockets)
+      : handle(static_cast<int>(sockets.second.handle())), pair(std::move(sockets)) {
+    reading = CreateTask(ReadText(pair.b.reader));
+  }
+
+  // Some rounds after it has come. False if it was too late.
+  Coro<bool> Steal(int rounds) {
+    co_await Rounds(3);
+    pair.a.writer.Write("stolen");
+    co_await Rounds(rounds);
+    char buffer[100];
+    const ssize_t stolen = ::recv(handle, buffer, sizeof(buffer), MSG_DONTWAIT);
+    co_return stolen > 0;
+  }
+
+  int handle;
+  StreamPair pair;
+  Task<std::string> reading;
+};
+
+// What was taken between the report and the reader's turn was a false alarm: the reader
+// waits on, and can be cancelled.
 WEFT_TEST_F(StreamReaderPosixTest, AReportThatTurnsOutToBeFalseIsNoEnd) {
   int stolen_while_reading = 0;
   for (const bool is_cancelled : {false, true}) {
     for (int rounds = 0; rounds < 8; ++rounds) {
-      std::pair<Socket, Socket> sockets = Socket::Pair().value();
-      const int handle = static_cast<int>(sockets.second.handle());
-      StreamPair pair(std::move(sockets));
-      Task<std::string> reading = CreateTask(ReadText(pair.b.reader));
-      co_await Rounds(3);
-      pair.a.writer.Write("stolen");
-      co_await Rounds(rounds);
-      char buffer[100];
-      const ssize_t stolen = ::recv(handle, buffer, sizeof(buffer), MSG_DONTWAIT);
-      if (stolen > 0 && !reading.Done()) ++stolen_while_reading;
+      Theft theft;
+      const bool is_stolen = co_await theft.Steal(rounds);
+      Task<std::string>& reading = theft.reading;
+      if (is_stolen && !reading.Done()) ++stolen_while_reading;
       if (is_cancelled && reading.Cancel()) {
         co_await Rounds(3);
         EXPECT_TRUE(reading.Done());
         if (!reading.Cancelled()) continue;
-        reading = CreateTask(ReadText(pair.b.reader));
-      } else if (stolen > 0) {
+        reading = CreateTask(ReadText(theft.pair.b.reader));
+      } else if (is_stolen) {
         co_await Rounds(5);
         EXPECT_FALSE(reading.Done());
       }
-      pair.a.writer.Write("kept");
+      theft.pair.a.writer.Write("kept");
       std::string text = co_await std::move(reading);
-      EXPECT_TRUE(stolen > 0 ? text == "kept" : !text.empty()) << text;
+      EXPECT_TRUE(is_stolen ? text == "kept" : !text.empty()) << text;
     }
   }
   if (!TestPollerCompletes()) {
@@ -67,20 +84,13 @@ WEFT_TEST_F(StreamReaderPosixTest, AReportThatTurnsOutToBeFalseIsNoEnd) {
 // The same, and an exception is set before it turns out.
 WEFT_TEST_F(StreamReaderPosixTest, AFalseReportHidesNoExceptionThatWasSet) {
   for (int rounds = 0; rounds < 8; ++rounds) {
-    std::pair<Socket, Socket> sockets = Socket::Pair().value();
-    const int handle = static_cast<int>(sockets.second.handle());
-    StreamPair pair(std::move(sockets));
-    Task<std::string> reading = CreateTask(ReadText(pair.b.reader));
+    Theft theft;
+    static_cast<void>(co_await theft.Steal(rounds));
+    const bool was_done = theft.reading.Done();
+    theft.pair.b.reader.SetException(std::make_exception_ptr(ValueError("mine")));
     co_await Rounds(3);
-    pair.a.writer.Write("stolen");
-    co_await Rounds(rounds);
-    char buffer[100];
-    static_cast<void>(::recv(handle, buffer, sizeof(buffer), MSG_DONTWAIT));
-    const bool was_done = reading.Done();
-    pair.b.reader.SetException(std::make_exception_ptr(ValueError("mine")));
-    co_await Rounds(3);
-    EXPECT_TRUE(reading.Done());
-    Outcome<std::string> outcome = co_await NoThrow(std::move(reading));
+    EXPECT_TRUE(theft.reading.Done());
+    Outcome<std::string> outcome = co_await NoThrow(std::move(theft.reading));
     EXPECT_TRUE(was_done || outcome.has_exception());
   }
 }

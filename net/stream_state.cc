@@ -247,7 +247,7 @@ StreamState::Limits& StreamState::OwnLimits() {
 
 // False if there is no memory: then writing has failed.
 bool StreamState::MakeOutgoing() {
-  if (ABSL_PREDICT_FALSE(outgoing_ != nullptr)) return true;
+  if (outgoing_ != nullptr) return true;
   try {
     outgoing_.reset(new Outgoing(this));
     return true;
