@@ -167,6 +167,7 @@ class IocpPoller final : public CompletionPoller<Entry, Note, /*kShift=*/2> {
 
   // What it answers.
   int64_t Finished(Entry* entry, Operation* op, Slot* slot);
+  static void AnnounceWithKernel(Entry* entry, Operation* op);
   int64_t FinishAccept(Operation* op, AcceptSlot* slot);
   void OnPacket(Slot* slot, ReadyQueue* done);
   bool Reap(DWORD milliseconds, ReadyQueue* done);
@@ -350,7 +351,7 @@ int64_t IocpPoller::AskFile(Entry* entry, Operation* op) {
     const bool is_end = ::GetLastError() == ERROR_HANDLE_EOF || error == -EPIPE;
     if (is_end && op->opcode != OpCode::kWrite) {
       error = 0;
-      if (is_lent) Announce(entry, op);
+      if (is_lent) AnnounceWithKernel(entry, op);
     }
   }
   return Submitted(entry, op, slot, is_ok, is_pending, error);
@@ -456,6 +457,12 @@ void IocpPoller::Flush(ReadyQueue* done) {
 
 // --- What it answers ---
 
+// A request without a buffer has taken nothing.
+void IocpPoller::AnnounceWithKernel(Entry* entry, Operation* op) {
+  Announce(entry, op);
+  op->message_flags = kWithKernel;
+}
+
 // The result of `op`, with which the kernel has finished by `slot`.
 int64_t IocpPoller::Finished(Entry* entry, Operation* op, Slot* slot) {
   const uint32_t status = static_cast<uint32_t>(slot->Internal);
@@ -469,7 +476,7 @@ int64_t IocpPoller::Finished(Entry* entry, Operation* op, Slot* slot) {
       // Nothing was taken, so nobody else misses it.
       if (error == 0 || status == kEndOfFile || error == -EPIPE || error == -EMSGSIZE) {
         if (NoteOf(op)->wants_cancel || entry->retiring != nullptr) return -ECANCELED;
-        Announce(entry, op);
+        AnnounceWithKernel(entry, op);
         return 0;
       }
       return error;
